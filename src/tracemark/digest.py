@@ -1,0 +1,317 @@
+r"""The only hashing, and the one form in which JSON is written and hashed.
+
+Canonical JSON has sorted keys, UTF-8, no spaces, and numbers, escapes and key order byte for byte as orjson writes them
+(so `25` and `25.0` stay apart), extended to what orjson refuses: integers beyond 64 bits keep all digits, and a lone
+surrogate is written as `\udxxx` in lower case.
+
+Invariants:
+- two paths, one result: whatever orjson can write, the exact writer writes with the same bytes (a property test);
+- reading loses nothing without saying so: integers of any size and lone surrogates are kept; a repeated key, a number
+  that is not finite and an encoded surrogate are named in `Decoded.repairs`;
+- a number with a fraction or an exponent is an IEEE double, as everywhere in the field.
+
+`orjson.loads` turns an integer beyond 64 bits into a float and forgets repeated keys, both without an error. So a value
+that it read is believed only when writing it again proves that nothing was lost: either the bytes are equal, or no
+long run of digits occurs and the number of quotation marks is the same (a dropped key loses at least two). Everything
+else is read by the standard library with a hook.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from json.encoder import encode_basestring as _escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+JSON = Any
+"""A JSON value: None, bool, int, float, str, list or dict with string keys. Alias of Any because the type recurses."""
+
+FINGERPRINT_PREFIX = "tm1:"
+"""What a fingerprint of algorithm `tracemark-harness/1` begins with."""
+
+_SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = b"0" * 19
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_SPACE = b" \t\r\n"
+_MAX_NOTES = 20
+
+
+class NotJSONError(ValueError):
+    """Bytes that are no JSON text.
+
+    Args:
+        message: what is wrong.
+        position: byte (or, after decoding, character) offset of the fault; None when unknown.
+    """
+
+    def __init__(self, message: str, position: int | None = None) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+class Decoded(NamedTuple):
+    """What `loads` read."""
+
+    value: JSON
+    repairs: tuple[str, ...]
+    """What could not be kept as it stood, one short text each; empty when nothing was lost."""
+    canonical_order: bool
+    """Whether the bytes read are exactly what orjson writes for the value without sorting."""
+
+
+def canonical(value: JSON) -> bytes:
+    """Return the canonical JSON of `value`.
+
+    Args:
+        value: a JSON value; may hold `orjson.Fragment` whose contents are canonical already.
+
+    Raises:
+        TypeError: for a type that JSON has not.
+        ValueError: for NaN or an infinity, which JSON has not either.
+    """
+    try:
+        data = orjson.dumps(value, option=_SORTED)
+    except orjson.JSONEncodeError:
+        return "".join(_pieces(value)).encode("utf-8")
+    if b"null" in data:
+        # orjson writes NaN and infinities as null without an error
+        _refuse_not_finite(value)
+    return data
+
+
+def canonical_exact(value: JSON) -> bytes:
+    """Return the canonical JSON of `value` by the exact path alone; the same bytes as `canonical`, slower."""
+    return "".join(_pieces(value)).encode("utf-8")
+
+
+def loads(raw: bytes) -> Decoded:
+    """Read a JSON text and say what of it could not be kept.
+
+    Args:
+        raw: UTF-8 bytes of one JSON text; white space around it is allowed, a byte order mark is not.
+
+    Raises:
+        NotJSONError: when it is not JSON, not UTF-8, or nested deeper than the interpreter can read.
+    """
+    try:
+        value = orjson.loads(raw)
+        written = orjson.dumps(value)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return _loads_exact(raw)
+    if written == raw or written == raw.strip(_SPACE):
+        return Decoded(value, (), True)
+    if (
+        b"\\u0022" not in raw
+        and raw.count(b'"') == written.count(b'"')
+        and raw.translate(_DIGITS).find(_LONG_NUMBER) < 0
+    ):
+        return Decoded(value, (), False)
+    return _loads_exact(raw)
+
+
+def load_canonical(line: bytes) -> JSON:
+    """Read back what `canonical` wrote, exactly.
+
+    Raises:
+        NotJSONError: when `line` is not JSON.
+    """
+    if line.translate(_DIGITS).find(_LONG_NUMBER) < 0:
+        try:
+            return orjson.loads(line)
+        except orjson.JSONDecodeError:
+            pass
+    return _loads_exact(line).value
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of `data` as 64 lower-case hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def of(value: JSON) -> str:
+    """Return the SHA-256 of the canonical JSON of `value`, 64 hexadecimal digits."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, read in pieces.
+
+    Raises:
+        OSError: when the file cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def git_object_id(kind: str, data: bytes) -> str:
+    """Return the id git gives an object of `kind` (`blob`, `tree`) with content `data`: SHA-1 after git's header."""
+    return hashlib.sha1(f"{kind} {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
+
+
+class Hasher:
+    """A SHA-256 that is fed in pieces."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def update(self, data: bytes) -> None:
+        """Add `data`."""
+        self._hash.update(data)
+
+    def hexdigest(self) -> str:
+        """Return the digest of everything added so far, 64 hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
+def is_fingerprint(text: str) -> bool:
+    """Return whether `text` has the form of a fingerprint, `tm1:` and 64 lower-case hexadecimal digits."""
+    return re.fullmatch(r"tm1:[0-9a-f]{64}", text) is not None
+
+
+def _refuse_not_finite(value: JSON) -> None:
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                raise ValueError(f"{item!r} is not a JSON number")
+        elif isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, (list, tuple)):
+            stack.extend(item)
+
+
+def _string(text: str) -> str:
+    if _SURROGATE.search(text):
+        # two halves that stand side by side are one character in JSON, so they are joined before they are written
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", _escape(text))
+    return _escape(text)
+
+
+def _scalar(value: JSON) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value!r} is not a JSON number")
+        return orjson.dumps(value).decode()
+    if isinstance(value, orjson.Fragment):
+        contents = value.contents
+        return contents.decode() if isinstance(contents, bytes) else contents
+    raise TypeError(f"{type(value).__name__} is not a JSON type")
+
+
+def _pieces(value: JSON) -> Iterator[str]:
+    """Yield the canonical text of `value` in pieces, without recursion, so that depth is no limit."""
+    stack: list[Iterator[tuple[str, JSON]]] = [iter([("", value)])]
+    closing: list[str] = []
+    while stack:
+        entry = next(stack[-1], None)
+        if entry is None:
+            stack.pop()
+            if closing:
+                yield closing.pop()
+            continue
+        prefix, item = entry
+        yield prefix
+        if isinstance(item, dict):
+            yield "{"
+            closing.append("}")
+            stack.append(_members(item))
+        elif isinstance(item, (list, tuple)):
+            yield "["
+            closing.append("]")
+            stack.append(("," if index else "", member) for index, member in enumerate(item))
+        else:
+            yield _scalar(item)
+
+
+def _members(item: dict[str, JSON]) -> Iterator[tuple[str, JSON]]:
+    for key in item:
+        if not isinstance(key, str):
+            raise TypeError("a JSON key is a string")
+    for index, key in enumerate(sorted(item)):
+        yield ("," if index else "") + _string(key) + ":", item[key]
+
+
+class _Notes:
+    """The hooks of the exact reader, and what they had to note."""
+
+    def __init__(self) -> None:
+        self.count: Counter[str] = Counter()
+
+    def members(self, members: list[tuple[str, JSON]]) -> dict[str, JSON]:
+        value = dict(members)
+        if len(value) != len(members):
+            for key, count in Counter(key for key, _ in members).items():
+                if count > 1:
+                    self.count[f"duplicate key {key[:40]!a}: the last value was kept"] += count - 1
+        return value
+
+    def number(self, text: str) -> float | str:
+        value = float(text)
+        if math.isfinite(value):
+            return value
+        self.count[f"{text[:24]} is beyond a double: kept as text"] += 1
+        return text
+
+    def constant(self, text: str) -> str:
+        self.count[f"{text} is not JSON: kept as text"] += 1
+        return text
+
+    def repairs(self) -> tuple[str, ...]:
+        notes = [note if count == 1 else f"{note} (×{count})" for note, count in self.count.items()]
+        if len(notes) > _MAX_NOTES:
+            notes = [*notes[:_MAX_NOTES], f"and {len(notes) - _MAX_NOTES} more"]
+        return tuple(notes)
+
+
+def _decode(raw: bytes, notes: _Notes) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        try:
+            text = raw.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise NotJSONError(f"not UTF-8: {error.reason}", error.start) from None
+        notes.count["surrogates encoded as bytes: read as escapes"] += 1
+        return text
+
+
+def _loads_exact(raw: bytes) -> Decoded:
+    notes = _Notes()
+    text = _decode(raw, notes)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=notes.members,
+            parse_float=notes.number,
+            parse_constant=notes.constant,
+            parse_int=_integer,
+        )
+    except json.JSONDecodeError as error:
+        raise NotJSONError(error.msg, error.pos) from None
+    except RecursionError:
+        raise NotJSONError("nested too deeply to be read") from None
+    return Decoded(value, notes.repairs(), False)
+
+
+def _integer(text: str) -> int:
+    if len(text) > 4000:
+        raise NotJSONError(f"a number of {len(text)} digits")
+    return int(text)

@@ -1,0 +1,192 @@
+"""Files that are there whole or not at all, and the named places where a crash may strike.
+
+Invariants:
+- a file appears under its final name only by a rename, after its bytes were synced; it is durable once its folder is
+  synced as well, and nothing is acknowledged before that;
+- a sync that failed is never tried again, because the kernel may have dropped the pages: the error goes up;
+- temporaries live in a folder of their own on the same filesystem, locked while their owner lives, so that a later run
+  can tell a leftover from work in progress.
+
+`crash_point` does nothing in production. Where the variable `TRACEMARK_CRASH_AT` names a point, the process kills
+itself there without any clean-up, which is how the tests prove the crash table of `docs/format/store.md`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+
+from tracemark.errors import LockedError
+
+
+class CrashPoint(StrEnum):
+    """Where a crash between two steps of a commit is told apart; the crash table has a row for each."""
+
+    TEMPORARY_WRITTEN = "temporary-written"
+    TEMPORARY_SYNCED = "temporary-synced"
+    RENAMED = "renamed"
+    FOLDER_SYNCED = "folder-synced"
+    PROJECTED = "projected"
+    LEDGER_WRITTEN = "ledger-written"
+    PARAMS_WRITTEN = "params-written"
+
+
+def crash_point(point: CrashPoint) -> None:
+    """Die here, as by a power cut, when the environment variable `TRACEMARK_CRASH_AT` names this point."""
+    if os.environ.get("TRACEMARK_CRASH_AT") == point.value:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` durable.
+
+    Raises:
+        OSError: when the system could not; the caller must not acknowledge anything then.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(path: Path) -> None:
+    """Create `path` and its missing parents, each durable in its own parent."""
+    missing = []
+    current = path
+    while not current.is_dir():
+        missing.append(current)
+        current = current.parent
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write `data` to `path` so that a reader, or a crash, sees the old file or the new one and nothing between."""
+    make_folder(path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def publish(temporary: Path, target: Path, *, synced: bool = False) -> bool:
+    """Give a finished temporary its final, content-derived name: the one commit point of the store.
+
+    Args:
+        temporary: a complete file on the same filesystem as `target`.
+        target: the final path. As the name is derived from the content, a file that is already there is the same file.
+        synced: whether the writer has synced the temporary's bytes already.
+
+    Returns:
+        True when the file is new, False when it existed; the temporary is gone either way, and the name is durable.
+
+    Raises:
+        OSError: when a sync or the rename failed; then nothing may be acknowledged.
+    """
+    crash_point(CrashPoint.TEMPORARY_WRITTEN)
+    if not synced:
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+    crash_point(CrashPoint.TEMPORARY_SYNCED)
+    make_folder(target.parent)
+    if target.exists():
+        temporary.unlink()
+        sync_folder(target.parent)
+        return False
+    temporary.rename(target)
+    crash_point(CrashPoint.RENAMED)
+    sync_folder(target.parent)
+    crash_point(CrashPoint.FOLDER_SYNCED)
+    return True
+
+
+@contextmanager
+def temporary_folder(parent: Path) -> Iterator[Path]:
+    """Give a private folder below `parent` for the time of a `with` block, and remove leftovers of dead owners first.
+
+    Args:
+        parent: the folder for temporaries, created when missing; on the filesystem of the final files.
+    """
+    make_folder(parent)
+    remove_leftovers(parent)
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    try:
+        with lock(folder / "lock"):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(parent: Path) -> list[str]:
+    """Remove the temporary folders below `parent` whose owner is dead; return their names."""
+    removed = []
+    for folder in sorted(parent.iterdir()):
+        holder = folder / "lock"
+        # a folder without a lock file is being made by somebody this moment
+        if folder.is_dir() and holder.exists() and not is_locked(holder):
+            shutil.rmtree(folder, ignore_errors=True)
+            removed.append(folder.name)
+    return removed
+
+
+@contextmanager
+def lock(path: Path, *, blocking: bool = False) -> Iterator[None]:
+    """Hold an exclusive lock on the file `path` (created when missing) for the time of a `with` block.
+
+    Args:
+        path: the lock file; its content is nothing.
+        blocking: wait for the present holder instead of raising.
+
+    Raises:
+        LockedError: when another process (or another `with` block) holds it and `blocking` is false.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise LockedError(
+                "another process holds the lock", where=path.name, hint="wait until it has ended, then try again"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether somebody holds a lock on `path`; False when there is no such file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,82 @@
+"""Map a pure function over independent jobs, on all cores, in order, in bounded memory.
+
+A heavy verb is a function of one picklable job (a segment, a byte range of a source) that touches nothing shared.
+Results come back in the order of the jobs, whatever order they end in, so that a run does not depend on timing. No more
+than a few jobs per worker are under way, so memory does not grow with their number.
+
+Workers are forked where the caller has no threads (16 ms for a pool of two), else started by a fork server.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
+from typing import TypeVar
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+_AHEAD = 2
+
+
+def workers() -> int:
+    """Return how many workers to use: `TRACEMARK_WORKERS`, else the number of cores this process may run on."""
+    wanted = os.environ.get("TRACEMARK_WORKERS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run(function: Callable[[Job], Result], jobs: Iterable[Job], *, processes: int | None = None) -> Iterator[Result]:
+    """Yield `function(job)` for each job, in the order of the jobs.
+
+    Args:
+        function: a picklable function of one picklable job.
+        jobs: consumed lazily, a few ahead of the results.
+        processes: how many worker processes; None for `workers()`. With one, or for a single job, the caller's own
+            process does the work.
+
+    Raises:
+        Whatever `function` raises, at the place of its job.
+    """
+    count = processes if processes is not None else workers()
+    source = iter(jobs)
+    first = list(islice(source, 2))
+    if count <= 1 or len(first) < 2:
+        for job in first:
+            yield function(job)
+        for job in source:
+            yield function(job)
+        return
+    method = "fork" if threading.active_count() == 1 else "forkserver"
+    gc.freeze()
+    try:
+        context = multiprocessing.get_context(method)
+        with ProcessPoolExecutor(count, mp_context=context, initializer=gc.disable) as pool:
+            yield from _in_order(pool, function, first, source, count * _AHEAD)
+    finally:
+        gc.unfreeze()
+
+
+def _in_order(
+    pool: ProcessPoolExecutor,
+    function: Callable[[Job], Result],
+    first: list[Job],
+    source: Iterator[Job],
+    ahead: int,
+) -> Iterator[Result]:
+    waiting: deque[Future[Result]] = deque(pool.submit(function, job) for job in first)
+    try:
+        while waiting:
+            while len(waiting) < ahead and (job := next(source, None)) is not None:
+                waiting.append(pool.submit(function, job))
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
