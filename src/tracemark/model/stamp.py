@@ -1,0 +1,145 @@
+"""The stamp: what a trace says of the harness that made it, and how far that may be believed.
+
+A stamp has two halves. The *declared* half names digests of the fingerprint algorithm and the evidence of each part; the
+*observed* half holds digests of what the content itself shows, each with its form. The halves are never compared as
+digests. Evidence belongs to parts; a component has that of its weakest part, the stamp that of its weakest component.
+
+Invariants:
+- `declared.fingerprint` is there exactly when nothing contradicts the declaration and no component is unrecorded;
+- a component without parts is vacuous and lowers no evidence;
+- an empty stamp `{}` says that nobody knows anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+EVIDENCE = ("recorded", "recovered", "corroborated", "claimed", "unrecorded")
+"""Evidence of a part, strong to weak."""
+
+FORMS = ("template", "prefix", "schema", "rendered", "known-empty")
+"""What kind of thing an observed digest was taken of; `rendered` may prove equality and never difference."""
+
+Evidence = Literal["recorded", "recovered", "corroborated", "claimed", "unrecorded"]
+_RANK = {name: rank for rank, name in enumerate(EVIDENCE)}
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class PartStamp(_Value):
+    """One part of a declared component."""
+
+    digest: str
+    """The part's digest, 64 hexadecimal digits."""
+    evidence: Evidence
+    """How the part is known to have been used in this run."""
+
+
+class ComponentStamp(_Value):
+    """One component of the declared half."""
+
+    digest: str
+    """The component's digest, 64 hexadecimal digits."""
+    evidence: Evidence
+    """That of the weakest part; `recorded` for a component without parts."""
+    parts: dict[str, PartStamp]
+    """Every part by name; empty for a vacuous component."""
+
+
+class Declared(_Value):
+    """The half that names a harness."""
+
+    name: str | None = None
+    """The label under which the harness was declared; no identity."""
+    fingerprint: str | None = None
+    """`tm1:` and 64 hexadecimal digits; None when contradicted or when a component is unrecorded."""
+    components: dict[str, ComponentStamp]
+    """The four components by name."""
+
+
+class Observed(_Value):
+    """One digest taken of the content itself."""
+
+    part: str
+    """What it was taken of, such as `system`, `first-user` or a tool's name."""
+    form: Literal["template", "prefix", "schema", "rendered", "known-empty"]
+    """What the digest may prove, see `FORMS`."""
+    digest: str
+    """64 hexadecimal digits."""
+
+
+class Contradiction(_Value):
+    """One place where the content disagrees with the declared harness."""
+
+    component: str
+    """The component concerned."""
+    part: str
+    """The part concerned."""
+    step: int | None = None
+    """Step id in the trajectory; None when the place is not a step."""
+    text: str
+    """What was found there, shortened."""
+
+
+class Stamp(_Value):
+    """What a trace says of its harness."""
+
+    declared: Declared | None = None
+    """None when nobody named a harness."""
+    observed: dict[str, list[Observed]] | None = None
+    """Digests of the content by component; None when nothing could be taken."""
+    contradictions: list[Contradiction] | None = None
+    """Where content and declaration disagree; None when nowhere."""
+    mixed: bool | None = None
+    """True when more than one harness was at work during the run; otherwise None."""
+
+
+def weakest(evidence: Iterable[str]) -> str:
+    """Return the weakest of `evidence`; `recorded` when there is none, as nothing lowers a vacuous component."""
+    return max(evidence, key=_RANK.__getitem__, default="recorded")
+
+
+def strongest(evidence: Iterable[str]) -> str:
+    """Return the strongest of `evidence`; `unrecorded` when there is none."""
+    return min(evidence, key=_RANK.__getitem__, default="unrecorded")
+
+
+def component_stamp(digest: str, parts: Mapping[str, str], evidence: Mapping[str, str]) -> dict[str, Any]:
+    """Return the stored form of one declared component.
+
+    Args:
+        digest: the component's digest.
+        parts: part name to digest.
+        evidence: part name to evidence; a part that is missing here counts as unrecorded.
+    """
+    stamped = {name: {"digest": value, "evidence": evidence.get(name, "unrecorded")} for name, value in parts.items()}
+    return {"digest": digest, "evidence": weakest(part["evidence"] for part in stamped.values()), "parts": stamped}
+
+
+def fingerprint_of(stamp: Mapping[str, Any]) -> str | None:
+    """Return the declared fingerprint of a stored stamp; None when it has none."""
+    declared = stamp.get("declared")
+    return declared.get("fingerprint") if declared else None
+
+
+def evidence_of(stamp: Mapping[str, Any]) -> str:
+    """Return the evidence of a stored stamp, that of its weakest component; `unrecorded` without a declared half."""
+    declared = stamp.get("declared")
+    if not declared:
+        return "unrecorded"
+    return weakest(component["evidence"] for component in declared["components"].values())
+
+
+def corroborated_parts(stamp: Mapping[str, Any]) -> int:
+    """Return how many declared parts are corroborated or better."""
+    declared = stamp.get("declared") or {"components": {}}
+    return sum(
+        _RANK[part["evidence"]] <= _RANK["corroborated"]
+        for component in declared["components"].values()
+        for part in component["parts"].values()
+    )
