@@ -211,8 +211,7 @@ def _scalar(value: JSON) -> str:
             raise ValueError(f"{value!r} is not a JSON number")
         return orjson.dumps(value).decode()
     if isinstance(value, orjson.Fragment):
-        contents = value.contents
-        return contents.decode() if isinstance(contents, bytes) else contents
+        return orjson.dumps(value).decode()
     raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 

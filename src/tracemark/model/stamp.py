@@ -1,7 +1,7 @@
 """The stamp: what a trace says of the harness that made it, and how far that may be believed.
 
-A stamp has two halves. The *declared* half names digests of the fingerprint algorithm and the evidence of each part; the
-*observed* half holds digests of what the content itself shows, each with its form. The halves are never compared as
+A stamp has two halves. The *declared* half names digests of the fingerprint algorithm and the evidence of each part.
+The *observed* half holds digests of what the content itself shows, each with its form. The two are never compared as
 digests. Evidence belongs to parts; a component has that of its weakest part, the stamp that of its weakest component.
 
 Invariants:

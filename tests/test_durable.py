@@ -1,0 +1,128 @@
+"""A file is there whole or not at all, and a lock says who is at work."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tracemark import durable
+from tracemark.durable import CrashPoint
+from tracemark.errors import LockedError
+
+CHILD = """
+import sys
+from pathlib import Path
+from tracemark import durable
+Path(sys.argv[1]).write_bytes(b"content")
+durable.publish(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+HOLDER = """
+import sys
+from pathlib import Path
+from tracemark import durable
+with durable.lock(Path(sys.argv[1])):
+    print(1, flush=True)
+    input()
+"""
+
+
+def test_write_atomic_replaces_the_old_content_and_keeps_the_mode(tmp_path):
+    path = tmp_path / "deep" / "params.yaml"
+    durable.write_atomic(path, b"one")
+    path.chmod(0o640)
+    durable.write_atomic(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [p.name for p in path.parent.iterdir()] == ["params.yaml"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_temporary(tmp_path, monkeypatch):
+    path = tmp_path / "params.yaml"
+    durable.write_atomic(path, b"one")
+    monkeypatch.setattr(durable.os, "fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
+    with pytest.raises(OSError, match="no space"):
+        durable.write_atomic(path, b"two")
+    assert path.read_bytes() == b"one"
+    assert [p.name for p in tmp_path.iterdir()] == ["params.yaml"]
+
+
+def test_publish_names_a_new_file_and_drops_a_known_one(tmp_path):
+    target = tmp_path / "segments" / "fingerprint=none" / "abc"
+    for expected in (True, False):
+        temporary = tmp_path / "temporary"
+        temporary.write_bytes(b"content")
+        assert durable.publish(temporary, target) is expected
+        assert not temporary.exists()
+        assert target.read_bytes() == b"content"
+
+
+@pytest.mark.parametrize(
+    ("point", "published"),
+    [
+        (CrashPoint.TEMPORARY_WRITTEN, False),
+        (CrashPoint.TEMPORARY_SYNCED, False),
+        (CrashPoint.RENAMED, True),
+        (CrashPoint.FOLDER_SYNCED, True),
+    ],
+)
+def test_a_kill_leaves_the_file_under_its_name_only_after_the_rename(tmp_path, point, published):
+    temporary, target = tmp_path / "temporary", tmp_path / "segments" / "abc"
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, temporary, target], env={"TRACEMARK_CRASH_AT": point.value}, check=False
+    )
+    assert child.returncode == -signal.SIGKILL
+    assert target.exists() is published
+    assert temporary.exists() is not published
+
+
+def test_a_second_holder_is_refused(tmp_path):
+    path = tmp_path / "lock"
+    assert not durable.is_locked(path)
+    with durable.lock(path):
+        assert durable.is_locked(path)
+        with pytest.raises(LockedError), durable.lock(path):
+            pytest.fail("the lock was given twice")
+    assert not durable.is_locked(path)
+
+
+def test_a_lock_dies_with_its_process(tmp_path):
+    path = tmp_path / "lock"
+    with subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            HOLDER,
+            path,
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert durable.is_locked(path)
+        child.kill()
+    assert not durable.is_locked(path)
+
+
+def test_temporaries_of_the_dead_are_removed_and_those_of_the_living_kept(tmp_path):
+    with durable.temporary_folder(tmp_path) as alive:
+        dead = tmp_path / "dead"
+        dead.mkdir()
+        (dead / "lock").touch()
+        (dead / "half").write_bytes(b"x")
+        with durable.temporary_folder(tmp_path) as second:
+            assert not dead.exists()
+            assert alive.is_dir()
+            assert second.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_make_folder_may_be_called_by_two_at_once(tmp_path):
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.map(durable.make_folder, [tmp_path / "a" / "b" / "c"] * 4)
+    assert (tmp_path / "a" / "b" / "c").is_dir()
