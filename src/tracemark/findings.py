@@ -79,6 +79,108 @@ CODES: dict[str, Code] = {
         "A segment is stored and could not be entered in the catalogue.",
         "tracemark reindex",
     ),
+    # ledger
+    "ledger-torn-line": Code(
+        _ERROR,
+        "The ledger's last line is half-written: an append was cut short before it was acknowledged.",
+        "tracemark repair sets the fragment aside; then decide again",
+    ),
+    "ledger-conflict-marker": Code(
+        _ERROR,
+        "A merge left a conflict marker in the ledger.",
+        "keep the lines of both sides, delete the marker lines, and put `ledger.jsonl merge=union` in .gitattributes",
+    ),
+    "ledger-line-unreadable": Code(
+        _ERROR,
+        "A line of the ledger is no entry.",
+        "git log -p ledger.jsonl shows what stood there; restore the line",
+    ),
+    "ledger-line-edited": Code(
+        _ERROR,
+        "A line of the ledger is not the one that was written.",
+        "git log -p ledger.jsonl shows what stood there; restore it and add a new decision instead",
+    ),
+    "ledger-parent-missing": Code(
+        _ERROR,
+        "An entry of the ledger names a parent that is not there.",
+        "git log -p ledger.jsonl shows the line that was removed; restore it",
+    ),
+    "ledger-newer-format": Code(
+        _ERROR,
+        "A newer tracemark wrote an entry of the ledger.",
+        "update tracemark",
+    ),
+    "ledger-accept-conflict": Code(
+        _ERROR,
+        "Two branches accepted different harnesses; neither counts until someone decides.",
+        "tracemark harness accept NAME --reason TEXT",
+    ),
+    "ledger-stamp-conflict": Code(
+        _ERROR,
+        "Two branches settled a trace under different harnesses; it stays contested until someone decides.",
+        "tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT",
+    ),
+    "accepted-differs": Code(
+        _ERROR,
+        "params.yaml names another accepted harness than the ledger.",
+        "tracemark harness accept NAME --reason TEXT",
+    ),
+    # exports
+    "export-manifest-unreadable": Code(
+        _ERROR,
+        "The manifest of an export is missing or is no manifest.",
+        "export again",
+    ),
+    "export-manifest-edited": Code(
+        _ERROR,
+        "The manifest of an export is not the one that was written.",
+        "export again",
+    ),
+    "export-file-differs": Code(
+        _ERROR,
+        "A file of an export is missing, is not the one that was written, or is not listed in its manifest.",
+        "export again",
+    ),
+    "export-rows-differ": Code(
+        _ERROR,
+        "An export's rows are not those that its manifest lists, or its counts do not add up.",
+        "export again",
+    ),
+    "export-row-unreadable": Code(
+        _ERROR,
+        "A row of an export is no JSON object with a trace id.",
+        "export again",
+    ),
+    "export-trace-missing": Code(
+        _ERROR,
+        "A row's trace is not in the store.",
+        "dvc pull, or export again",
+    ),
+    "export-trace-damaged": Code(
+        _ERROR,
+        "A row's trace is in the store, and its bytes do not give its id.",
+        "tracemark check",
+    ),
+    "export-other-harness": Code(
+        _ERROR,
+        "An export, or a row of it, is not of the accepted harness.",
+        "export again",
+    ),
+    "export-row-differs": Code(
+        _ERROR,
+        "A row is not what rendering its trace gives.",
+        "export again",
+    ),
+    "export-trace-retracted": Code(
+        _ERROR,
+        "A row's trace was retracted.",
+        "export again, and see what was trained on the old export",
+    ),
+    "export-trace-contested": Code(
+        _ERROR,
+        "Two statements about a row's trace disagree.",
+        "tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT",
+    ),
 }
 
 
