@@ -62,6 +62,81 @@ CODES: dict[str, Code] = {
         "The import closure of an entry cannot be known from its source (dynamic import, data file, environment).",
         "declare the file, the variable or the package in harness.yaml",
     ),
+    "entry-missing": Code(
+        _ERROR,
+        "The file or module of an entry exists, and does not define the attribute that the entry names.",
+        "correct the entry in harness.yaml, or define the attribute",
+    ),
+    "ignored-file-used": Code(
+        _ERROR,
+        "A file that belongs to a part of the harness is under `ignore`, so a change to it would not be seen.",
+        "take the pattern out of `ignore`, or the file out of the harness",
+    ),
+    "manifest-duplicate": Code(
+        _ERROR,
+        "A key of harness.yaml, or the name of a prompt template or handler, occurs twice.",
+        "give each its own name",
+    ),
+    "manifest-file-missing": Code(
+        _ERROR,
+        "A file or folder that the harness names does not exist or cannot be read.",
+        "correct the path, or put the file there",
+    ),
+    "manifest-invalid": Code(
+        _ERROR,
+        "harness.yaml is no YAML, or a member is not what the format allows.",
+        "docs/format/fingerprint.md lists the members of a manifest",
+    ),
+    "manifest-path-outside": Code(
+        _ERROR,
+        "A path, or a link, leads out of the harness folder (or out of a root or package).",
+        "keep the file in the folder, or reach Python modules through `roots` or `packages`",
+    ),
+    "manifest-unknown-key": Code(
+        _ERROR,
+        "harness.yaml holds a key that the format does not know.",
+        "docs/format/fingerprint.md lists the members of a manifest",
+    ),
+    "manifest-unsupported": Code(
+        _ERROR,
+        "harness.yaml asks for something that this version cannot do yet.",
+        "write the schema to a JSON file and name it in `schema`",
+    ),
+    "module-ambiguous": Code(
+        _WARNING,
+        "An import has two places that answer to it; the first is hashed, and the other may be what runs.",
+        "rename one of the two",
+    ),
+    "schema-invalid": Code(
+        _ERROR,
+        "A tool's schema is no JSON, no tool definition, or no valid JSON Schema.",
+        "correct the schema",
+    ),
+    "siblings-differ-in-handler": Code(
+        _WARNING,
+        "Two harness versions differ only in observation handlers, so content alone cannot tell their traces apart.",
+        "record the runs with `tracemark.record`, or export with the policy `recorded`",
+    ),
+    "source-unparsable": Code(
+        _ERROR,
+        "A Python file or a template cannot be parsed, so what it imports cannot be known.",
+        "correct the file",
+    ),
+    "template-invalid": Code(
+        _ERROR,
+        "A prompt template is not UTF-8, or does not parse in its syntax.",
+        "correct the template, or its `syntax`",
+    ),
+    "template-variable": Code(
+        _WARNING,
+        "A template uses a variable that `variables` does not declare, or the other way round.",
+        "declare what each variable depends on: constant, task or run",
+    ),
+    "unassigned-file": Code(
+        _INFO,
+        "A file of the folder belongs to no part; it counts into `runtime` as unassigned.",
+        "name it under `ignore` if it does not matter, or in the part that uses it",
+    ),
     # ingest
     "stamp-contradicted": Code(
         _ERROR,

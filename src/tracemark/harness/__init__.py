@@ -1,0 +1,1 @@
+"""What made a trace: harness versions on disk, their fingerprints, and what content says about them."""
