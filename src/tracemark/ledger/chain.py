@@ -1,0 +1,251 @@
+"""The ledger file: `ledger.jsonl`, to which entries are only ever added.
+
+The file is a graph, not a list: an entry names as parents all entries that nobody had named before it (the heads), and
+the order of lines means nothing. So git may merge two branches that both added entries by keeping the lines of both
+(`ledger.jsonl merge=union`); the next entry then has both heads as parents, and lines that came twice count once.
+
+Invariants:
+- an entry is one write of one whole line, synced before it is acknowledged, under a lock;
+- nothing is added to a ledger that does not verify, and nothing in it is dropped: a half-written last line, which a
+  kill can leave, is an error until `set_aside_torn_line` has moved it to a file of its own.
+
+What verifying proves: each line is the one that was written, and every parent is there. What it cannot prove: that no
+newest entries were cut off. The history of the file in git shows that.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tracemark import digest
+from tracemark.clock import Clock
+from tracemark.durable import CrashPoint, crash_point, is_locked, lock, make_folder, sync_folder, write_atomic
+from tracemark.errors import LedgerChainError, LockedError, NewerFormatError, UsageError
+from tracemark.findings import Finding, finding
+from tracemark.ledger.entry import Entry, EntryError, decode, encode, explain, seal
+from tracemark.model.decision import Decision
+
+NAME = "ledger.jsonl"
+"""The ledger's file name in the root of a corpus."""
+
+_MARKERS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """All entries of a ledger that verified."""
+
+    entries: tuple[Entry, ...] = ()
+    """Parents before children, ties by digest: the same for any order of lines."""
+    heads: tuple[str, ...] = ()
+    """Digests of the entries that no entry names as parent, sorted; empty for an empty ledger."""
+
+    def ancestors(self) -> dict[str, int]:
+        """Return for each entry the set of its ancestors, as a bit set over positions in `entries`."""
+        position = {entry.digest: index for index, entry in enumerate(self.entries)}
+        known: dict[str, int] = {}
+        for entry in self.entries:
+            bits = 0
+            for parent in entry.decision.parents:
+                bits |= known[parent] | 1 << position[parent]
+            known[entry.digest] = bits
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """What a ledger file holds, sound or not."""
+
+    entries: dict[str, Entry]
+    problems: tuple[Finding, ...]
+    torn: bytes
+    """The half-written last line; empty when there is none."""
+    open_end: bool
+    """Whether the last line is whole but has no newline yet."""
+
+
+def read(path: Path) -> Chain:
+    """Read and verify a ledger. A file that does not exist is an empty ledger.
+
+    Raises:
+        LedgerChainError: at the first problem that `verify` would name.
+        NewerFormatError: when another version of tracemark wrote an entry.
+        LockedError: when an entry is being written this moment.
+    """
+    scan = _scan(path)
+    _stop_at_first(scan)
+    return of(scan.entries.values())
+
+
+def verify(path: Path) -> tuple[Finding, ...]:
+    """Return every problem of a ledger, in the order of its lines and then of its links; empty when it is sound."""
+    return _scan(path).problems
+
+
+def append(
+    path: Path, kind: str, subject: dict[str, Any], reason: str, clock: Clock, evidence: dict[str, Any] | None = None
+) -> Entry:
+    """Add one entry, whose parents are all present heads, and return it once it is durable.
+
+    Args:
+        path: the ledger file; created when missing.
+        kind: what is decided, see `model.decision`.
+        subject: what it is about; its members depend on the kind.
+        reason: why; must not be empty.
+        clock: gives the entry its time.
+        evidence: what the decision rests on; None leaves the member out.
+
+    Raises:
+        UsageError: when the reason is empty or the subject does not fit the kind.
+        LedgerChainError: when the ledger does not verify; then nothing is added.
+        OSError: when the system could not write or sync; the entry is then not acknowledged.
+    """
+    make_folder(_lock_file(path).parent)
+    with lock(_lock_file(path), blocking=True):
+        scan = _scan(path, locked=True)
+        _stop_at_first(scan)
+        entry = _decide(_heads(scan.entries), kind, subject, reason, clock.now(), evidence)
+        _write((b"\n" if scan.open_end else b"") + encode(entry), path)
+    crash_point(CrashPoint.LEDGER_WRITTEN)
+    return entry
+
+
+def set_aside_torn_line(path: Path) -> Path | None:
+    """Move a half-written last line to a file beside the ledger; return that file, or None when there is no such line.
+
+    The entry was never acknowledged, so no decision is lost; nothing else of the file is changed.
+    """
+    make_folder(_lock_file(path).parent)
+    with lock(_lock_file(path), blocking=True):
+        torn = _scan(path, locked=True).torn
+        if not torn:
+            return None
+        aside = path.with_name(f"{path.name}.torn-{digest.sha256(torn)[:12]}")
+        write_atomic(aside, torn)
+        write_atomic(path, path.read_bytes()[: -len(torn)])
+    return aside
+
+
+def _lock_file(path: Path) -> Path:
+    return path.parent / ".tracemark" / "ledger.lock"
+
+
+def _decide(
+    parents: tuple[str, ...],
+    kind: str,
+    subject: dict[str, Any],
+    reason: str,
+    time: str,
+    evidence: dict[str, Any] | None,
+) -> Entry:
+    try:
+        decision = Decision(
+            kind=str(kind), time=time, reason=reason, parents=list(parents), subject=subject, evidence=evidence
+        )
+    except ValidationError as error:
+        raise UsageError(f"this is no ledger entry: {explain(error)}", where=f"kind {kind!r}") from None
+    return seal(decision)
+
+
+def _write(data: bytes, path: Path) -> None:
+    new = not path.exists()
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        # one call for the whole line; what a full disk leaves of it is found as a half-written line
+        if os.write(descriptor, data) != len(data):
+            raise OSError("the entry could not be written whole; run: tracemark repair")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    if new:
+        sync_folder(path.parent)
+
+
+def _scan(path: Path, *, locked: bool = False) -> _Scan:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return _Scan({}, (), b"", open_end=False)
+    *lines, rest = data.split(b"\n")
+    entries: dict[str, Entry] = {}
+    problems = []
+    for number, line in enumerate(lines, 1):
+        problems += _take(line.rstrip(b"\r"), f"{path.name}:{number}", entries)
+    torn = rest if rest.strip() and _take(rest.rstrip(b"\r"), "", entries) else b""
+    if torn and not locked and is_locked(_lock_file(path)):
+        raise LockedError("an entry is being written", where=path.name, hint="try again")
+    if torn:
+        problems.append(
+            finding(
+                "ledger-torn-line",
+                f"{path.name}:{len(lines) + 1}",
+                f"the last line is half-written ({len(torn)} bytes); its entry was never acknowledged",
+            )
+        )
+    return _Scan(entries, (*problems, *_missing_parents(entries)), torn, open_end=bool(rest) and not torn)
+
+
+def _take(line: bytes, where: str, entries: dict[str, Entry]) -> list[Finding]:
+    """Read one line into `entries`; return what is wrong with it. A line that came before counts once."""
+    if not line.strip():
+        return []
+    if line.startswith(_MARKERS):
+        return [finding("ledger-conflict-marker", where, "a conflict marker of a merge stands here")]
+    try:
+        entry = decode(line)
+    except EntryError as error:
+        return [finding(error.code, where, str(error))]
+    entries[entry.digest] = entry
+    return []
+
+
+def _missing_parents(entries: dict[str, Entry]) -> list[Finding]:
+    return [
+        finding(
+            "ledger-parent-missing",
+            entry.place,
+            f"the {entry.decision.kind} of {entry.decision.time} names the parent {parent[:12]}, which is not there",
+        )
+        for entry in sorted(entries.values(), key=lambda entry: (entry.decision.time, entry.digest))
+        for parent in entry.decision.parents
+        if parent not in entries
+    ]
+
+
+def _stop_at_first(scan: _Scan) -> None:
+    for problem in scan.problems:
+        error = NewerFormatError if problem.code == "ledger-newer-format" else LedgerChainError
+        raise error(problem.message, where=problem.where, hint=problem.hint)
+
+
+def _heads(entries: dict[str, Entry]) -> tuple[str, ...]:
+    named = {parent for entry in entries.values() for parent in entry.decision.parents}
+    return tuple(sorted(entries.keys() - named))
+
+
+def of(sealed: Iterable[Entry]) -> Chain:
+    """Return the chain of entries all of whose parents are among them."""
+    entries = {entry.digest: entry for entry in sealed}
+    children: dict[str, list[str]] = {key: [] for key in entries}
+    waiting = {key: len(entry.decision.parents) for key, entry in entries.items()}
+    for key, entry in entries.items():
+        for parent in entry.decision.parents:
+            children[parent].append(key)
+    ready = [key for key, count in waiting.items() if not count]
+    heapq.heapify(ready)
+    ordered = []
+    while ready:
+        key = heapq.heappop(ready)
+        ordered.append(entries[key])
+        for child in children[key]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                heapq.heappush(ready, child)
+    return Chain(tuple(ordered), _heads(entries))

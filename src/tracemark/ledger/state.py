@@ -1,0 +1,148 @@
+"""What the ledger's decisions mean together.
+
+A later decision replaces an earlier one only if it descends from it, that is, if whoever made it had seen it. Two
+decisions of which neither had seen the other are concurrent: if they agree, both hold; if they disagree, neither does,
+the disagreement is reported, and the next decision (which has both as ancestors) settles it. Times decide nothing.
+
+Invariants:
+- the state is a function of the set of entries: the order of lines in the file changes nothing;
+- a retraction is monotone: only a `reinstate` that descends from it, and that names the same trace or the same raw
+  record, lifts it; a retraction made beside a reinstatement stands.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tracemark.findings import Finding, finding
+from tracemark.ledger.chain import Chain
+from tracemark.ledger.entry import Entry
+from tracemark.model.decision import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerState:
+    """What holds after all entries of a ledger."""
+
+    harness: str | None = None
+    """Fingerprint of the accepted harness; None when none was accepted, or when concurrent acceptances disagree."""
+    label: str | None = None
+    """The accepted harness's name when it was accepted; None when it had none."""
+    accepted_by: Entry | None = None
+    """The entry that accepted it; None exactly when `harness` is None."""
+    retracted: Mapping[str, Entry] = field(default_factory=dict)
+    """Trace id to the first retraction of it in force."""
+    retracted_raw: Mapping[str, Entry] = field(default_factory=dict)
+    """Digest of a raw record to the first retraction of it in force."""
+    stamps: Mapping[str, str | None] = field(default_factory=dict)
+    """Trace id to the fingerprint under which it was settled; None settles that it counts under none."""
+    equivalents: tuple[frozenset[str], ...] = ()
+    """Sets of fingerprints declared equivalent, directly or through others; disjoint, in a fixed order."""
+    conflicts: tuple[Finding, ...] = ()
+    """Concurrent decisions that disagree."""
+
+    def equivalent_to(self, fingerprint: str) -> frozenset[str]:
+        """Return the fingerprints that count as `fingerprint`, itself among them."""
+        for group in self.equivalents:
+            if fingerprint in group:
+                return group
+        return frozenset({fingerprint})
+
+    def accepted(self) -> frozenset[str]:
+        """Return the accepted fingerprint and its declared equivalents; empty when none is accepted."""
+        return self.equivalent_to(self.harness) if self.harness else frozenset()
+
+    def is_retracted(self, trace: str, raw: str | None = None) -> bool:
+        """Return whether the trace `trace`, read from the raw record `raw`, is barred from use."""
+        return trace in self.retracted or raw in self.retracted_raw
+
+
+def state(chain: Chain) -> LedgerState:
+    """Return what the entries of a verified chain mean together."""
+    past = _Past(chain)
+    conflicts: list[Finding] = []
+    accepts = past.latest(entry for entry in chain.entries if entry.decision.kind == Kind.ACCEPT)
+    accepted_by = accepts[0] if len({entry.decision.subject["harness"] for entry in accepts}) == 1 else None
+    if accepts and accepted_by is None:
+        conflicts.append(_disagreement("ledger-accept-conflict", "ledger.jsonl", "harness", accepts))
+    stamps, disagreements = _stamps(chain, past)
+    return LedgerState(
+        harness=accepted_by.decision.subject["harness"] if accepted_by else None,
+        label=accepted_by.decision.subject.get("label") if accepted_by else None,
+        accepted_by=accepted_by,
+        retracted=_in_force(chain, past, "trace"),
+        retracted_raw=_in_force(chain, past, "raw"),
+        stamps=stamps,
+        equivalents=_equivalents(chain),
+        conflicts=(*conflicts, *disagreements),
+    )
+
+
+class _Past:
+    """Which entry descends from which."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._position = {entry.digest: index for index, entry in enumerate(chain.entries)}
+        self._ancestors = chain.ancestors()
+
+    def descends(self, entry: Entry, other: Entry) -> bool:
+        """Return whether `other` is an ancestor of `entry`."""
+        return bool(self._ancestors[entry.digest] >> self._position[other.digest] & 1)
+
+    def latest(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return those of `entries` from which no other of them descends."""
+        candidates = list(entries)
+        seen = 0
+        for entry in candidates:
+            seen |= self._ancestors[entry.digest]
+        return [entry for entry in candidates if not seen >> self._position[entry.digest] & 1]
+
+
+def _stamps(chain: Chain, past: _Past) -> tuple[dict[str, str | None], list[Finding]]:
+    by_trace: dict[str, list[Entry]] = defaultdict(list)
+    for entry in chain.entries:
+        if entry.decision.kind == Kind.STAMP:
+            by_trace[entry.decision.subject["trace"]].append(entry)
+    settled: dict[str, str | None] = {}
+    conflicts = []
+    for trace, entries in by_trace.items():
+        latest = past.latest(entries)
+        values = {entry.decision.subject["fingerprint"] for entry in latest}
+        if len(values) == 1:
+            settled[trace] = values.pop()
+        else:
+            conflicts.append(_disagreement("ledger-stamp-conflict", f"trace {trace[:12]}", "fingerprint", latest))
+    return settled, conflicts
+
+
+def _in_force(chain: Chain, past: _Past, member: str) -> dict[str, Entry]:
+    """Return what `member` of the retractions names and no reinstatement lifted, each with its first retraction."""
+    lifts: dict[str, list[Entry]] = defaultdict(list)
+    for entry in chain.entries:
+        if entry.decision.kind == Kind.REINSTATE and entry.decision.subject.get(member) is not None:
+            lifts[entry.decision.subject[member]].append(entry)
+    barred: dict[str, Entry] = {}
+    for entry in chain.entries:
+        name = entry.decision.subject.get(member)
+        if entry.decision.kind != Kind.RETRACT or name is None or name in barred:
+            continue
+        if not any(past.descends(lift, entry) for lift in lifts[name]):
+            barred[name] = entry
+    return barred
+
+
+def _equivalents(chain: Chain) -> tuple[frozenset[str], ...]:
+    groups: list[frozenset[str]] = []
+    for entry in chain.entries:
+        if entry.decision.kind == Kind.EQUIVALENT:
+            joined = frozenset(entry.decision.subject["fingerprints"])
+            apart = [group for group in groups if not group & joined]
+            groups = [*apart, joined.union(*(group for group in groups if group & joined))]
+    return tuple(sorted(groups, key=sorted))
+
+
+def _disagreement(code: str, where: str, member: str, entries: list[Entry]) -> Finding:
+    said = ", ".join(f"{entry.digest[:12]} says {entry.decision.subject[member]}" for entry in entries)
+    return finding(code, where, f"decisions made side by side disagree: {said}")

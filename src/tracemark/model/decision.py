@@ -1,0 +1,122 @@
+"""A decision: one entry of the ledger, made by a person or by a gate.
+
+Decisions are added and never changed. Each names the entries that were the newest ones when it was made (its parents),
+so the ledger is a graph in which order of lines means nothing and in which two branches that were merged are both
+parents of the next decision. The time in an entry is a label: it is what a clock said, and orders nothing.
+
+Subjects by kind:
+- `accept`: `{"harness": FINGERPRINT, "label"?: NAME}` makes this harness the accepted one;
+- `retract`, `reinstate`: `{"trace": ID, "raw"?: DIGEST}` bars a trace and its raw record from use, or lifts that;
+- `stamp`: `{"trace": ID, "fingerprint": FINGERPRINT | null}` settles under which harness a contested trace counts;
+- `equivalent`: `{"fingerprints": [FINGERPRINT, FINGERPRINT, …]}` lets exports treat these as one.
+
+A kind that this version does not know is kept and chained like any other; it changes nothing.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+FORMAT = "tracemark/ledger/1"
+"""The value of an entry's `format`."""
+
+Digest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\z")]
+"""SHA-256 as 64 lower-case hexadecimal digits."""
+
+Fingerprint = Annotated[str, StringConstraints(pattern=r"\Atm1:[0-9a-f]{64}\z")]
+"""A harness fingerprint."""
+
+
+class Kind(StrEnum):
+    """What is decided, as far as this version knows kinds."""
+
+    ACCEPT = "accept"
+    RETRACT = "retract"
+    REINSTATE = "reinstate"
+    STAMP = "stamp"
+    EQUIVALENT = "equivalent"
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class AcceptSubject(_Value):
+    """What an `accept` is about."""
+
+    harness: Fingerprint
+    """The harness that is accepted from here on."""
+    label: str | None = None
+    """The folder's name when it was accepted; no identity. None when it had none."""
+
+
+class TraceSubject(_Value):
+    """What a `retract` or a `reinstate` is about."""
+
+    trace: Digest
+    """The trace's id."""
+    raw: Digest | None = None
+    """Digest of the raw record, so that importing it again does not bring it back; None bars the id alone."""
+
+
+class StampSubject(_Value):
+    """What a `stamp` is about."""
+
+    trace: Digest
+    """The trace's id."""
+    fingerprint: Fingerprint | None
+    """The harness under which it counts; None means that it counts under none."""
+
+
+class EquivalentSubject(_Value):
+    """What an `equivalent` is about."""
+
+    fingerprints: Annotated[list[Fingerprint], Field(min_length=2)]
+    """The fingerprints that exports treat as one; order means nothing."""
+
+
+_SUBJECTS: dict[str, type[_Value]] = {
+    Kind.ACCEPT: AcceptSubject,
+    Kind.RETRACT: TraceSubject,
+    Kind.REINSTATE: TraceSubject,
+    Kind.STAMP: StampSubject,
+    Kind.EQUIVALENT: EquivalentSubject,
+}
+
+
+class Decision(_Value):
+    """One entry of the ledger."""
+
+    format: Literal["tracemark/ledger/1"] = "tracemark/ledger/1"
+    """Always `tracemark/ledger/1`."""
+    kind: Annotated[str, StringConstraints(pattern=r"\A[a-z][a-z-]*\z")]
+    """What is decided; one of `Kind`, or a kind of a later version."""
+    time: Annotated[str, StringConstraints(pattern=r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\z")]
+    """What the clock said, RFC 3339 in UTC; a label that orders nothing."""
+    reason: Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
+    """Why, in the words of whoever decided; never empty."""
+    parents: list[Digest]
+    """Digests of all heads of the ledger when this one was made, sorted; empty for a first entry."""
+    subject: dict[str, Any]
+    """What it is about; the members depend on the kind."""
+    evidence: dict[str, Any] | None = None
+    """What the decision rests on, such as a gate's report; None when it rests on the reason alone."""
+
+    @model_validator(mode="after")
+    def _subject_fits_kind(self) -> Decision:
+        subject = _SUBJECTS.get(self.kind)
+        if subject is not None:
+            subject.model_validate(self.subject)
+        if self.parents != sorted(set(self.parents)):
+            raise ValueError("`parents` must be sorted, each named once")
+        return self
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the entry as JSON members; `evidence` is left out when there is none."""
+        members = {name: getattr(self, name) for name in type(self).model_fields}
+        if self.evidence is None:
+            del members["evidence"]
+        return members

@@ -1,0 +1,342 @@
+"""The ledger file: what is added stays, what is wrong is found, and git may merge it."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.clock import FixedClock
+from tracemark.durable import lock
+from tracemark.errors import LedgerChainError, LockedError, NewerFormatError, UsageError
+from tracemark.ledger import chain
+from tracemark.ledger.entry import Entry
+
+A = "tm1:" + "a" * 64
+B = "tm1:" + "b" * 64
+
+
+def accept(path: Path, fingerprint: str = A, reason: str = "it solves more") -> Entry:
+    return chain.append(path, "accept", {"harness": fingerprint}, reason, FixedClock())
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.jsonl"
+
+
+def codes(path: Path) -> list[str]:
+    return [finding.code for finding in chain.verify(path)]
+
+
+def test_a_missing_file_is_an_empty_ledger(ledger: Path) -> None:
+    assert chain.read(ledger) == chain.Chain()
+    assert chain.verify(ledger) == ()
+
+
+def test_an_empty_file_is_an_empty_ledger(ledger: Path) -> None:
+    ledger.touch()
+    assert chain.read(ledger) == chain.Chain()
+
+
+def test_what_is_appended_is_read_back(ledger: Path) -> None:
+    entry = accept(ledger)
+    assert chain.read(ledger) == chain.Chain((entry,), (entry.digest,))
+    assert entry.decision.parents == []
+    assert entry.decision.time == "2026-01-01T00:00:00Z"
+
+
+def test_each_entry_names_the_one_before_as_its_parent(ledger: Path) -> None:
+    first, second, third = accept(ledger), accept(ledger, B), accept(ledger)
+    assert second.decision.parents == [first.digest]
+    assert third.decision.parents == [second.digest]
+    assert chain.read(ledger).heads == (third.digest,)
+
+
+def test_an_append_adds_one_line_and_changes_none(ledger: Path) -> None:
+    accept(ledger)
+    before = ledger.read_bytes()
+    accept(ledger, B)
+    after = ledger.read_bytes()
+    assert after.startswith(before)
+    assert after[len(before) :].count(b"\n") == 1
+    assert after.endswith(b"\n")
+
+
+def test_a_lines_digest_is_that_of_its_other_members(ledger: Path) -> None:
+    entry = accept(ledger)
+    members = digest.load_canonical(ledger.read_bytes())
+    assert members.pop("digest") == entry.digest == digest.of(members)
+
+
+def test_evidence_is_kept_and_left_out_when_there_is_none(ledger: Path) -> None:
+    accept(ledger)
+    chain.append(ledger, "accept", {"harness": B}, "gate", FixedClock(), {"report": {"won": 7, "lost": None}})
+    lines = ledger.read_bytes().splitlines()
+    assert b"evidence" not in lines[0]
+    assert b'"evidence":{"report":{"lost":null,"won":7}}' in lines[1]
+    assert chain.verify(ledger) == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "reason"),
+    [
+        ("accept", {"harness": A}, ""),
+        ("accept", {"harness": A}, " \t"),
+        ("accept", {"harness": "h1"}, "why"),
+        ("accept", {"harness": A, "colour": "red"}, "why"),
+        ("retract", {"trace": "abc"}, "why"),
+        ("equivalent", {"fingerprints": [A]}, "why"),
+        ("Accept", {"harness": A}, "why"),
+        ("accept", {"harness": A}, "\ud800"),
+    ],
+)
+def test_what_is_no_entry_is_not_added(ledger: Path, kind: str, subject: dict[str, object], reason: str) -> None:
+    with pytest.raises(UsageError):
+        chain.append(ledger, kind, subject, reason, FixedClock())
+    assert not ledger.exists()
+
+
+def test_a_kind_of_a_later_version_is_chained(ledger: Path) -> None:
+    chain.append(ledger, "roll-back", {"anything": [1, None]}, "why", FixedClock())
+    assert chain.verify(ledger) == ()
+    assert accept(ledger).decision.parents == [chain.read(ledger).entries[0].digest]
+
+
+def test_lines_that_came_twice_count_once(ledger: Path) -> None:
+    accept(ledger)
+    accept(ledger, B)
+    read = chain.read(ledger)
+    ledger.write_bytes(ledger.read_bytes() * 2)
+    assert chain.read(ledger) == read
+
+
+def test_blank_lines_and_windows_line_ends_change_nothing(ledger: Path) -> None:
+    accept(ledger)
+    read = chain.read(ledger)
+    ledger.write_bytes(b"\n" + ledger.read_bytes().replace(b"\n", b"\r\n") + b"\r\n")
+    assert chain.read(ledger) == read
+
+
+def test_a_conflict_marker_is_an_error_with_the_way_out(ledger: Path) -> None:
+    accept(ledger)
+    ours = ledger.read_bytes()
+    ledger.write_bytes(b"<<<<<<< HEAD\n" + ours + b"=======\n>>>>>>> other\n")
+    with pytest.raises(LedgerChainError) as caught:
+        chain.read(ledger)
+    assert caught.value.where == "ledger.jsonl:1"
+    assert "merge=union" in str(caught.value.hint)
+    assert codes(ledger) == ["ledger-conflict-marker"] * 3
+
+
+@pytest.mark.parametrize("line", [0, 1, 2])
+def test_an_edited_line_is_found_even_when_it_is_the_newest(ledger: Path, line: int) -> None:
+    for fingerprint in (A, B, A):
+        accept(ledger, fingerprint)
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line].replace(b"it solves more", b"it solves less")
+    ledger.write_bytes(b"".join(lines))
+    with pytest.raises(LedgerChainError) as caught:
+        chain.read(ledger)
+    assert caught.value.where == f"ledger.jsonl:{line + 1}"
+    assert caught.value.exit_code == 31
+    assert codes(ledger)[0] == "ledger-line-edited"
+
+
+def test_a_line_edited_together_with_its_digest_leaves_its_child_without_a_parent(ledger: Path) -> None:
+    accept(ledger)
+    child = accept(ledger, B)
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    members = digest.load_canonical(lines[0]) | {"reason": "forged"}
+    del members["digest"]
+    lines[0] = digest.canonical(members | {"digest": digest.of(members)}) + b"\n"
+    ledger.write_bytes(b"".join(lines))
+    with pytest.raises(LedgerChainError) as caught:
+        chain.read(ledger)
+    assert child.digest[:12] in str(caught.value.where)
+
+
+def test_a_removed_line_is_found(ledger: Path) -> None:
+    first = accept(ledger)
+    accept(ledger, B)
+    ledger.write_bytes(ledger.read_bytes().splitlines(keepends=True)[1])
+    (problem,) = chain.verify(ledger)
+    assert problem.code == "ledger-parent-missing"
+    assert first.digest[:12] in problem.message
+
+
+@pytest.mark.parametrize("line", [b"42", b"{}", b'{"format":"other/1"}', b"not json", b"\xff", b'{"a":1'])
+def test_a_line_that_is_no_entry_is_named(ledger: Path, line: bytes) -> None:
+    accept(ledger)
+    ledger.write_bytes(ledger.read_bytes() + line + b"\n")
+    (problem,) = chain.verify(ledger)
+    assert (problem.code, problem.where) == ("ledger-line-unreadable", "ledger.jsonl:2")
+
+
+def test_an_entry_of_a_newer_version_is_told_apart_from_a_broken_one(ledger: Path) -> None:
+    ledger.write_bytes(b'{"format":"tracemark/ledger/2"}\n')
+    with pytest.raises(NewerFormatError):
+        chain.read(ledger)
+
+
+def test_a_half_written_last_line_is_reported_and_nothing_is_appended_to_it(ledger: Path) -> None:
+    accept(ledger)
+    whole = ledger.read_bytes()
+    accept(ledger, B)
+    torn = ledger.read_bytes()[:-20]
+    for cut in (torn, whole + b"{"):
+        ledger.write_bytes(cut)
+        assert codes(ledger) == ["ledger-torn-line"]
+        with pytest.raises(LedgerChainError, match="half-written"):
+            accept(ledger)
+        assert ledger.read_bytes() == cut
+
+
+def test_setting_a_torn_line_aside_keeps_its_bytes_and_makes_the_ledger_usable(ledger: Path) -> None:
+    first = accept(ledger)
+    whole = ledger.read_bytes()
+    ledger.write_bytes(whole + b'{"format":')
+    aside = chain.set_aside_torn_line(ledger)
+    assert aside is not None
+    assert aside.read_bytes() == b'{"format":'
+    assert ledger.read_bytes() == whole
+    assert accept(ledger, B).decision.parents == [first.digest]
+    assert chain.set_aside_torn_line(ledger) is None
+
+
+def test_a_whole_last_line_without_its_newline_counts_and_the_next_begins_on_its_own_line(ledger: Path) -> None:
+    first = accept(ledger)
+    ledger.write_bytes(ledger.read_bytes().rstrip(b"\n"))
+    assert chain.read(ledger).heads == (first.digest,)
+    second = accept(ledger, B)
+    assert second.decision.parents == [first.digest]
+    assert len(ledger.read_bytes().splitlines()) == 2
+    assert chain.verify(ledger) == ()
+
+
+def test_a_line_that_is_being_written_is_not_called_torn(ledger: Path) -> None:
+    accept(ledger)
+    ledger.write_bytes(ledger.read_bytes() + b"{")
+    with lock(ledger.parent / ".tracemark" / "ledger.lock"), pytest.raises(LockedError):
+        chain.read(ledger)
+
+
+def test_a_kill_after_the_append_leaves_a_ledger_that_holds_it(ledger: Path) -> None:
+    code = (
+        "from pathlib import Path; from tracemark.clock import FixedClock; from tracemark.ledger import chain;"
+        f"chain.append(Path({str(ledger)!r}), 'accept', {{'harness': {A!r}}}, 'why', FixedClock())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=_env(TRACEMARK_CRASH_AT="ledger-written"), check=False)
+    assert done.returncode == -9
+    assert len(chain.read(ledger).entries) == 1
+    assert accept(ledger, B).decision.parents == [chain.read(ledger).entries[0].digest]
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 8))
+def test_the_order_of_lines_means_nothing(
+    tmp_path_factory: pytest.TempPathFactory, order: random.Random, count: int
+) -> None:
+    path = tmp_path_factory.mktemp("order") / "ledger.jsonl"
+    for number in range(count):
+        accept(path, reason=f"reason {number}")
+    read = chain.read(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    order.shuffle(lines)
+    path.write_bytes(b"".join(lines))
+    assert chain.read(path) == read
+
+
+# --- merged by git --------------------------------------------------------------------------------------------------
+
+
+def _env(**more: str) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "author",
+        "GIT_AUTHOR_EMAIL": "author@example.invalid",
+        "GIT_COMMITTER_NAME": "author",
+        "GIT_COMMITTER_EMAIL": "author@example.invalid",
+        **more,
+    }
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, env=_env(), check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / ".gitattributes").write_text("ledger.jsonl merge=union\n")
+    (tmp_path / ".gitignore").write_text(".tracemark/\n")
+    (tmp_path / "ledger.jsonl").touch()
+    commit(tmp_path)
+    return tmp_path
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "change")
+
+
+@pytest.mark.parametrize("common", [0, 1, 3])
+def test_two_branches_that_both_appended_merge_and_are_both_parents_of_the_next(repository: Path, common: int) -> None:
+    ledger = repository / "ledger.jsonl"
+    for number in range(common):
+        accept(ledger, reason=f"common {number}")
+        commit(repository)
+    git(repository, "checkout", "-q", "-b", "other")
+    theirs = [accept(ledger, A, "theirs 1"), accept(ledger, A, "theirs 2")]
+    commit(repository)
+    git(repository, "checkout", "-q", "main")
+    ours = accept(ledger, B, "ours")
+    commit(repository)
+    git(repository, "merge", "-q", "-m", "merge", "other")
+
+    merged = chain.read(ledger)
+    assert len(merged.entries) == common + 3
+    assert merged.heads == tuple(sorted([theirs[1].digest, ours.digest]))
+    settled = accept(ledger, A, "settled")
+    assert settled.decision.parents == list(merged.heads)
+    assert chain.read(ledger).heads == (settled.digest,)
+
+
+def test_the_same_entry_taken_over_by_both_branches_counts_once(repository: Path) -> None:
+    ledger = repository / "ledger.jsonl"
+    git(repository, "checkout", "-q", "-b", "other")
+    entry = accept(ledger)
+    line = ledger.read_bytes()
+    accept(ledger, B, "more")
+    commit(repository)
+    git(repository, "checkout", "-q", "main")
+    ledger.write_bytes(line)
+    accept(ledger, A, "else")
+    commit(repository)
+    git(repository, "merge", "-q", "-m", "merge", "other")
+    assert [e.digest for e in chain.read(ledger).entries].count(entry.digest) == 1
+    assert len(chain.read(ledger).heads) == 2
+
+
+def test_without_the_union_driver_the_merge_stops_and_the_markers_are_found(repository: Path) -> None:
+    ledger = repository / "ledger.jsonl"
+    (repository / ".gitattributes").unlink()
+    commit(repository)
+    git(repository, "checkout", "-q", "-b", "other")
+    accept(ledger, A)
+    commit(repository)
+    git(repository, "checkout", "-q", "main")
+    accept(ledger, B)
+    commit(repository)
+    merge = subprocess.run(["git", "merge", "other"], cwd=repository, env=_env(), check=False, capture_output=True)
+    assert merge.returncode != 0
+    assert set(codes(ledger)) == {"ledger-conflict-marker"}

@@ -1,0 +1,209 @@
+"""What decisions mean together: descent decides, never time or the order of lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.ledger import chain
+from tracemark.ledger.entry import Entry, seal
+from tracemark.ledger.state import LedgerState, state
+from tracemark.model.decision import Decision
+
+A, B, C, D = ("tm1:" + letter * 64 for letter in "abcd")
+T, U = "1" * 64, "2" * 64
+RAW = "e" * 64
+
+
+def entry(kind: str, subject: dict[str, Any], *parents: Entry, reason: str = "why") -> Entry:
+    return seal(
+        Decision(
+            kind=kind,
+            time="2026-01-01T00:00:00Z",
+            reason=reason,
+            parents=sorted(parent.digest for parent in parents),
+            subject=subject,
+        )
+    )
+
+
+def after(*entries: Entry) -> LedgerState:
+    return state(chain.of(entries))
+
+
+def test_an_empty_ledger_accepts_and_bars_nothing() -> None:
+    assert after() == LedgerState()
+    assert after().accepted() == frozenset()
+
+
+def test_the_accept_that_descends_from_the_others_counts() -> None:
+    first = entry("accept", {"harness": A, "label": "one"})
+    second = entry("accept", {"harness": B}, first)
+    assert (after(first).harness, after(first).label) == (A, "one")
+    assert (after(second, first).harness, after(second, first).label) == (B, None)
+    assert after(first, second).accepted_by == second
+
+
+def test_an_accept_far_back_holds_through_other_decisions() -> None:
+    first = entry("accept", {"harness": A})
+    second = entry("retract", {"trace": T}, first)
+    assert after(first, second).harness == A
+
+
+def test_two_concurrent_accepts_that_disagree_are_a_conflict_and_neither_counts() -> None:
+    base = entry("accept", {"harness": C})
+    ours, theirs = entry("accept", {"harness": A}, base), entry("accept", {"harness": B}, base)
+    both = after(base, ours, theirs)
+    assert both.harness is None
+    assert both.accepted_by is None
+    assert [conflict.code for conflict in both.conflicts] == ["ledger-accept-conflict"]
+    assert A in both.conflicts[0].message
+    assert B in both.conflicts[0].message
+
+
+def test_two_concurrent_accepts_that_agree_are_none() -> None:
+    ours, theirs = entry("accept", {"harness": A}), entry("accept", {"harness": A}, reason="so do we")
+    assert after(ours, theirs).harness == A
+    assert after(ours, theirs).conflicts == ()
+
+
+def test_the_next_accept_settles_a_conflict() -> None:
+    ours, theirs = entry("accept", {"harness": A}), entry("accept", {"harness": B})
+    settled = entry("accept", {"harness": B}, ours, theirs, reason="after talking")
+    assert after(ours, theirs, settled).harness == B
+    assert after(ours, theirs, settled).conflicts == ()
+
+
+def test_a_retraction_bars_the_trace_and_its_raw_record() -> None:
+    retract = entry("retract", {"trace": T, "raw": RAW})
+    held = after(retract)
+    assert held.is_retracted(T)
+    assert held.is_retracted(U, RAW), "read again from the same record, by a newer importer"
+    assert not held.is_retracted(U, "f" * 64)
+    assert held.retracted[T] == retract
+
+
+def test_a_trace_without_a_raw_digest_is_not_barred_by_a_retraction_without_one() -> None:
+    assert not after(entry("retract", {"trace": T})).is_retracted(U, None)
+
+
+def test_only_a_reinstatement_that_descends_from_it_lifts_a_retraction() -> None:
+    retract = entry("retract", {"trace": T, "raw": RAW})
+    lift = entry("reinstate", {"trace": T, "raw": RAW}, retract)
+    assert not after(retract, lift).is_retracted(T, RAW)
+    beside = entry("reinstate", {"trace": T, "raw": RAW})
+    assert after(retract, beside).is_retracted(T, RAW)
+
+
+def test_a_retraction_made_beside_a_reinstatement_stands() -> None:
+    retract = entry("retract", {"trace": T})
+    lift = entry("reinstate", {"trace": T}, retract)
+    again = entry("retract", {"trace": T}, retract, reason="on the other branch")
+    assert after(retract, lift, again).retracted[T] == again
+
+
+def test_a_trace_can_be_retracted_again() -> None:
+    retract = entry("retract", {"trace": T})
+    lift = entry("reinstate", {"trace": T}, retract)
+    again = entry("retract", {"trace": T}, lift)
+    assert after(retract, lift, again).is_retracted(T)
+
+
+def test_reinstating_another_trace_of_the_same_record_frees_the_record_and_not_the_first_trace() -> None:
+    retract = entry("retract", {"trace": T, "raw": RAW})
+    lift = entry("reinstate", {"trace": U, "raw": RAW}, retract)
+    held = after(retract, lift)
+    assert held.is_retracted(T, RAW)
+    assert not held.is_retracted(U, RAW)
+
+
+def test_a_stamp_settles_a_trace_and_a_later_one_settles_it_anew() -> None:
+    first = entry("stamp", {"trace": T, "fingerprint": A})
+    second = entry("stamp", {"trace": T, "fingerprint": None}, first)
+    assert after(first).stamps == {T: A}
+    assert after(first, second).stamps == {T: None}
+
+
+def test_concurrent_stamps_that_disagree_leave_the_trace_contested() -> None:
+    ours, theirs = (entry("stamp", {"trace": T, "fingerprint": value}) for value in (A, None))
+    both = after(ours, theirs)
+    assert both.stamps == {}
+    assert [conflict.code for conflict in both.conflicts] == ["ledger-stamp-conflict"]
+
+
+def test_equivalence_is_symmetric_and_carries_through() -> None:
+    entries = [entry("equivalent", {"fingerprints": [A, B]}), entry("equivalent", {"fingerprints": [C, B]})]
+    held = after(entry("accept", {"harness": C}), *entries)
+    assert held.equivalents == (frozenset({A, B, C}),)
+    assert held.accepted() == {A, B, C}
+    assert held.equivalent_to(D) == {D}
+
+
+def test_a_kind_that_is_not_known_changes_nothing() -> None:
+    assert after(entry("install", {"trace": T, "harness": A})) == LedgerState()
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["accept", "retract", "reinstate", "stamp", "equivalent"]),
+        st.integers(0, 2),
+        st.sets(st.integers(0, 9), max_size=2),
+    ),
+    max_size=10,
+)
+
+
+def grow(plan: list[tuple[str, int, set[int]]]) -> list[Entry]:
+    subjects: dict[str, list[dict[str, Any]]] = {
+        "accept": [{"harness": fingerprint} for fingerprint in (A, B, C)],
+        "retract": [{"trace": T}, {"trace": T, "raw": RAW}, {"trace": U, "raw": RAW}],
+        "reinstate": [{"trace": T}, {"trace": T, "raw": RAW}, {"trace": U, "raw": RAW}],
+        "stamp": [{"trace": T, "fingerprint": A}, {"trace": T, "fingerprint": None}, {"trace": U, "fingerprint": B}],
+        "equivalent": [{"fingerprints": pair} for pair in ([A, B], [B, C], [C, D])],
+    }
+    entries: list[Entry] = []
+    for number, (kind, which, parents) in enumerate(plan):
+        named = {entries[parent].digest: entries[parent] for parent in parents if parent < len(entries)}
+        entries.append(entry(kind, subjects[kind][which], *named.values(), reason=f"step {number}"))
+    return entries
+
+
+@given(steps, st.randoms(use_true_random=False))
+def test_the_state_is_a_function_of_the_set_of_entries(plan: list[tuple[str, int, set[int]]], order: Any) -> None:
+    entries = grow(plan)
+    held = after(*entries)
+    order.shuffle(entries)
+    assert after(*entries, *entries[:2]) == held
+
+
+@given(steps)
+def test_a_retraction_stays_until_a_descendant_lifts_it(plan: list[tuple[str, int, set[int]]]) -> None:
+    entries = [step for step in grow(plan) if step.decision.kind != "reinstate"]
+    kept = {step.digest for step in entries}
+    entries = [step for step in entries if set(step.decision.parents) <= kept]
+    held = after(*chain_closed(entries))
+    for step in chain_closed(entries):
+        if step.decision.kind == "retract":
+            assert held.is_retracted(step.decision.subject["trace"])
+
+
+def chain_closed(entries: list[Entry]) -> list[Entry]:
+    """Drop the entries one of whose ancestors is not there."""
+    known: set[str] = set()
+    closed = []
+    for step in entries:
+        if set(step.decision.parents) <= known:
+            known.add(step.digest)
+            closed.append(step)
+    return closed
+
+
+def test_a_long_ledger_is_read_in_reasonable_steps() -> None:
+    entries: list[Entry] = []
+    for number in range(2000):
+        name = digest.sha256(str(number).encode())
+        entries.append(entry("retract", {"trace": name}, *entries[-1:]))
+    assert len(after(*entries).retracted) == 2000
