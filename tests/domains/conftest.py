@@ -1,0 +1,9 @@
+"""The domains are no installed package; the tests reach them as the scripts do, through their folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "domains"))
