@@ -228,10 +228,10 @@ def _names(folder: Path) -> frozenset[str]:
 
 def _read(base: Base, path: str, key: str) -> bytes:
     limit = base.folder / base.only if base.only else base.folder
-    real = (base.folder / path).resolve()
-    if not real.is_relative_to(limit):
-        raise RefusedFileError(finding("manifest-path-outside", key, f"{key!r} is a link that leaves its folder"))
     try:
+        real = (base.folder / path).resolve()
+        if not real.is_relative_to(limit):
+            raise RefusedFileError(finding("manifest-path-outside", key, f"{key!r} is a link that leaves its folder"))
         status = real.stat()
         if not stat.S_ISREG(status.st_mode):
             raise RefusedFileError(finding("manifest-file-missing", key, f"{key!r} is no regular file"))
@@ -239,6 +239,7 @@ def _read(base: Base, path: str, key: str) -> bytes:
             message = f"{key!r} has {status.st_size} bytes; more than {MAX_FILE} are not read"
             raise RefusedFileError(finding("manifest-file-missing", key, message))
         return real.read_bytes()
-    except OSError as error:
-        reason = error.strerror or "it cannot be read"
+    except (OSError, RuntimeError) as error:
+        # Python 3.11 and 3.12 report a loop of links as RuntimeError
+        reason = getattr(error, "strerror", None) or "it cannot be read"
         raise RefusedFileError(finding("manifest-file-missing", key, f"{key!r}: {reason}")) from None

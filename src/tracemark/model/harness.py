@@ -243,3 +243,28 @@ class Manifest(_Value):
             call: EntryCall | None = getattr(self.runtime, part)
             found["runtime", part] = call.entry if call else None
         return {place: entry for place, entry in found.items() if entry is not None}
+
+
+_KEYS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): Manifest,
+    ("prompt_templates", "*"): PromptTemplate,
+    ("prompt_templates", "*", "options"): JinjaOptions,
+    ("tool_bindings", "*"): ToolBinding,
+    ("observation_handlers", "*"): ObservationHandler,
+    ("runtime",): Runtime,
+    ("runtime", "limits"): Limits,
+    ("runtime", "parser"): EntryCall,
+    ("runtime", "context_manager"): EntryCall,
+    ("runtime", "recovery"): EntryCall,
+}
+
+
+def known_keys(place: tuple[str | int, ...]) -> list[str]:
+    """Return the keys that the mapping at `place` may hold, in the order of the format; empty for a free mapping.
+
+    Args:
+        place: keys and list positions from the manifest's top; names of tools and positions are taken as any.
+    """
+    path = tuple("*" if depth == 1 and place[0] != "runtime" else str(part) for depth, part in enumerate(place))
+    model = _KEYS.get(path)
+    return [field.alias or name for name, field in model.model_fields.items()] if model else []
