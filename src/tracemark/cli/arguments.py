@@ -1,0 +1,50 @@
+"""Arguments that several commands share, and the corpus that a command works on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracemark.errors import NoStoreError
+
+
+class Output(StrEnum):
+    """How a report is shown."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+OutputOption = Annotated[
+    Output, typer.Option("--output", help="table for people, json for the whole answer, jsonl for a row per line.")
+]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; goes into the ledger.", metavar="TEXT")]
+TraceArgument = Annotated[str, typer.Argument(help="A trace id, or enough of its beginning.", metavar="TRACE")]
+HarnessArgument = Annotated[
+    str, typer.Argument(help="A name in harness_versions/, or a fingerprint or its beginning.", metavar="HARNESS")
+]
+LimitOption = Annotated[int | None, typer.Option("--limit", min=1, help="Stop after so many.", metavar="N")]
+
+_MARKS = ("traces/STORE", "params.yaml")
+
+
+def corpus(ctx: typer.Context) -> Path:
+    """Return the corpus that a command works on: `--root`, else the nearest parent that is one.
+
+    Raises:
+        NoStoreError: when neither the working directory nor a parent of it is a corpus.
+    """
+    if ctx.obj is not None:
+        return Path(ctx.obj)
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if any((folder / mark).is_file() for mark in _MARKS):
+            return folder
+    raise NoStoreError(
+        f"neither {here} nor a folder above it is a corpus",
+        hint="cd into one, name one with `tracemark --root DIR …`, or make one with `tracemark init`",
+    )

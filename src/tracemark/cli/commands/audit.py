@@ -1,0 +1,29 @@
+"""`tracemark audit`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tracemark.acts import audit
+from tracemark.cli.arguments import Output, OutputOption, corpus
+from tracemark.cli.output import show
+from tracemark.cli.progress import working
+
+
+def command(
+    ctx: typer.Context,
+    target: Annotated[
+        str, typer.Argument(metavar="TRACE|EXPORT|HARNESS", help="A trace id, an export's folder, or a harness.")
+    ],
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Tell where a trace, an export or a harness comes from.
+
+    A trace: which harness made it and by what evidence, which known harnesses fit, what differs from the accepted one,
+    which exports used it. An export: every row recomputed from the store. A harness: its traces, exports, decisions.
+    """
+    with working("audit"):
+        report = audit.audit(corpus(ctx), target)
+    return show(report, output)

@@ -1,0 +1,17 @@
+"""`tracemark harness list`."""
+
+from __future__ import annotations
+
+import typer
+
+from tracemark.acts import harnesses
+from tracemark.cli.arguments import Output, OutputOption, corpus
+from tracemark.cli.output import show
+
+
+def command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
+    """List the known harness versions.
+
+    Known are the folders of harness_versions/ and the snapshots that the store keeps of harnesses it has traces of.
+    """
+    return show(harnesses.list_(corpus(ctx)), output, rows="harnesses")

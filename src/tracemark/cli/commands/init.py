@@ -1,0 +1,23 @@
+"""`tracemark init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracemark.acts import scaffold
+from tracemark.cli.arguments import Output, OutputOption
+from tracemark.cli.output import show
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new, an empty or an existing folder.")] = Path(),
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Lay out a new corpus.
+
+    What is already there is kept. git and dvc are used where they are installed; a plain folder works as well.
+    """
+    return show(scaffold.init(folder), output)

@@ -1,0 +1,15 @@
+"""`tracemark reinstate`."""
+
+from __future__ import annotations
+
+import typer
+
+from tracemark.acts import decisions
+from tracemark.cli.arguments import Output, OutputOption, ReasonOption, TraceArgument, corpus
+from tracemark.cli.output import show
+from tracemark.clock import SystemClock
+
+
+def command(ctx: typer.Context, trace: TraceArgument, reason: ReasonOption, output: OutputOption = Output.TABLE) -> int:
+    """Lift the retraction of a trace."""
+    return show(decisions.reinstate(corpus(ctx), trace, reason, SystemClock()), output)

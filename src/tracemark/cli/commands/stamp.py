@@ -1,0 +1,28 @@
+"""`tracemark stamp`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tracemark.acts import decisions
+from tracemark.cli.arguments import Output, OutputOption, ReasonOption, TraceArgument, corpus
+from tracemark.cli.output import show
+from tracemark.clock import SystemClock
+
+
+def command(
+    ctx: typer.Context,
+    trace: TraceArgument,
+    harness: Annotated[
+        str, typer.Option("--harness", metavar="HARNESS", help="A name, a fingerprint, or none for no known harness.")
+    ],
+    reason: ReasonOption,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Decide which harness made a contested trace.
+
+    The decision goes into the ledger; what the trace itself says stays as it is.
+    """
+    return show(decisions.stamp(corpus(ctx), trace, harness, reason, SystemClock()), output)

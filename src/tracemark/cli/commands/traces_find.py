@@ -1,0 +1,28 @@
+"""`tracemark traces find`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tracemark.acts import traces
+from tracemark.cli.arguments import LimitOption, Output, OutputOption, corpus
+from tracemark.cli.output import show
+from tracemark.cli.progress import working
+
+
+def command(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="WORDS", help='Words that must all occur; "…" for a phrase.')],
+    limit: LimitOption = 20,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Find traces by words of task, messages or tool names.
+
+    Searches the task, the first user message, the last message and the names of the tools, in an index that is brought
+    up to date first.
+    """
+    with working("find"):
+        report = traces.find(corpus(ctx), query, limit)
+    return show(report, output, rows="traces")

@@ -1,0 +1,31 @@
+"""`tracemark traces list`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tracemark.acts import traces
+from tracemark.cli.arguments import LimitOption, Output, OutputOption, corpus
+from tracemark.cli.output import show
+
+
+def command(
+    ctx: typer.Context,
+    harness: Annotated[
+        str | None, typer.Option("--harness", metavar="HARNESS", help="Only traces of this one; none: without any.")
+    ] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help="success, failure, error or unknown.")
+    ] = None,
+    task: Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only runs of this task.")] = None,
+    limit: LimitOption = None,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """List stored traces.
+
+    With --output jsonl one line per trace, each with its trace_id.
+    """
+    wanted = traces.TraceFilter(harness=harness, status=status, task=task, limit=limit)
+    return show(traces.list_(corpus(ctx), wanted), output, rows="traces")

@@ -1,0 +1,27 @@
+"""`tracemark traces show`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tracemark.acts import traces
+from tracemark.cli.arguments import Output, OutputOption, TraceArgument, corpus
+from tracemark.cli.output import show, write_data
+
+
+def command(
+    ctx: typer.Context,
+    trace: TraceArgument,
+    raw: Annotated[bool, typer.Option("--raw", help="Write the very bytes whose SHA-256 is the trace's id.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> int:
+    """Show one stored trace.
+
+    `tracemark traces show TRACE --raw | sha256sum` checks an id by hand.
+    """
+    if raw:
+        write_data(traces.raw(corpus(ctx), trace))
+        return 0
+    return show(traces.show(corpus(ctx), trace), output)

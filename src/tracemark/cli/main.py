@@ -1,0 +1,107 @@
+"""Where a run of the program begins and ends: the one place that turns an error into words, data and an exit code.
+
+Invariants:
+- a `TracemarkError` ends the program with its own exit code, without a traceback;
+- what the arguments get wrong is a usage error, exit code 2, like any other error in words and as data;
+- anything else is a bug of ours: exit code 70, and only then a traceback;
+- an interrupt ends with 130; a reader of our output that has gone away ends us quietly with 141.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+
+from tracemark.cli.app import PROGRAM, build
+from tracemark.cli.arguments import Output
+from tracemark.cli.output import write_error
+from tracemark.errors import TracemarkError, UsageError
+
+INTERRUPTED = 130
+"""Exit code after an interrupt from the keyboard, as shells have it."""
+
+READER_GONE = 141
+"""Exit code when the reader of our output has gone away, as shells have it."""
+
+_REFUSED_BY_SYSTEM = frozenset(
+    {errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.EPERM, errno.EROFS}
+)
+
+
+def main() -> NoReturn:
+    """Run the program on the process's arguments and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if f"_{PROGRAM.upper()}_COMPLETE" in os.environ:
+        build().main(prog_name=PROGRAM)
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # what is still buffered has no reader; the interpreter must not complain when it flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = READER_GONE
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; every error has been shown then.
+
+    Raises:
+        BrokenPipeError: when the reader of our output has gone away.
+    """
+    output = _wanted(arguments)
+    try:
+        return _invoke(list(arguments))
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.TyperException as error:
+        return write_error(_usage(error), output)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except TracemarkError as error:
+        return write_error(error, output) if error.exit_code != TracemarkError.exit_code else _bug(error, output)
+    except OSError as error:
+        if error.errno not in _REFUSED_BY_SYSTEM:
+            return _bug(error, output)
+        where = None if error.filename is None else str(error.filename)
+        return write_error(UsageError(f"the system refused: {error.strerror}", where=where), output)
+    except Exception as error:  # noqa: BLE001 - the boundary: what nobody expected is a bug, and says so
+        return _bug(error, output)
+
+
+def _invoke(arguments: list[str]) -> int:
+    tree = build()
+    with tree.make_context(PROGRAM, arguments) as context:
+        code = tree.invoke(context)
+    return code if isinstance(code, int) else 0
+
+
+def _wanted(arguments: Sequence[str]) -> Output:
+    """Return the form of output asked for, read before the arguments are known to be right."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        value = following if word == "--output" else word.removeprefix("--output=")
+        if value in (Output.JSON, Output.JSONL) and word.startswith("--output"):
+            return Output(value)
+    return Output.TABLE
+
+
+def _usage(error: typer.TyperException) -> UsageError:
+    context = getattr(error, "ctx", None)
+    where = None if context is None else context.command_path
+    return UsageError(error.format_message(), where=where, hint=None if where is None else f"{where} --help")
+
+
+def _bug(error: Exception, output: Output) -> int:
+    traceback.print_exception(error)
+    message = f"a bug in {PROGRAM}: {type(error).__name__}: {error}"
+    return write_error(TracemarkError(message, hint="please report it with the lines above"), output)

@@ -1,0 +1,110 @@
+"""Showing what a command has to say: data on standard output, words on standard error.
+
+With `--output table` a report is text for people and its findings are words; with `jsonl` each row is a line of JSON
+and the findings are words; with `json` everything is one JSON value. An error is words, and with json or jsonl also a
+JSON value on standard output, so that a script need not read words.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any, TextIO
+
+from tracemark.cli.arguments import Output
+from tracemark.cli.tables import label, write_report, write_rows
+from tracemark.cli.text import to_json, visible
+from tracemark.errors import TracemarkError
+from tracemark.findings import Finding, Report, Severity
+
+_SHOWN = 20
+"""How many findings of one code are worded; the rest is counted, and JSON has them all."""
+
+_COLOURS = {"error": "31", "warning": "33", "hint": "36"}
+
+
+def show(report: Report, output: Output, *, rows: str | None = None) -> int:
+    """Show a report and return its exit code.
+
+    Args:
+        report: what an act answered.
+        output: how.
+        rows: the member that holds the rows, for a report that is a list: jsonl writes one line for each, a table shows
+            nothing else. None for other reports: jsonl writes one line for the whole.
+    """
+    data = report.as_json()
+    if output is Output.JSON:
+        write_data(to_json(data, indent=2) + b"\n")
+        return report.exit_code
+    members = {name: value for name, value in data.items() if name != "findings"}
+    if output is Output.JSONL:
+        write_lines([data] if rows is None else _list(members, rows))
+    elif rows is None:
+        write_report(members, sys.stdout)
+    elif _list(members, rows):
+        write_rows(_list(members, rows), sys.stdout)
+    else:
+        sys.stderr.write(f"no {label(rows)}\n")
+    if output is Output.TABLE or rows is not None:
+        sys.stdout.flush()
+        write_findings(report.findings, sys.stderr)
+    return report.exit_code
+
+
+def write_data(data: bytes) -> None:
+    """Write bytes to standard output as they are."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def write_lines(rows: Iterable[Any]) -> None:
+    """Write each row to standard output as a line of JSON, as the rows come."""
+    sys.stdout.flush()
+    for row in rows:
+        sys.stdout.buffer.write(to_json(row) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def write_error(error: TracemarkError, output: Output) -> int:
+    """Show an error in words, and as data where data was asked for; return its exit code."""
+    stream = sys.stderr
+    stream.write(f"{paint('error', stream)}: {visible(error.message)}\n")
+    if error.where is not None:
+        stream.write(f"  at: {visible(error.where)}\n")
+    if error.hint is not None:
+        stream.write(f"{paint('hint', stream)}: {visible(error.hint)}\n")
+    if output is not Output.TABLE:
+        write_data(to_json(error.as_json(), indent=2 if output is Output.JSON else None) + b"\n")
+    return error.exit_code
+
+
+def write_findings(findings: Sequence[Finding], stream: TextIO) -> None:
+    """Write findings as words: errors first, those of one code together, at most twenty of each."""
+    codes = list(dict.fromkeys(finding.code for finding in findings))
+    ranks = list(Severity)
+    ordered = sorted(findings, key=lambda finding: (ranks.index(finding.severity), codes.index(finding.code)))
+    for code, group in groupby(ordered, lambda finding: finding.code):
+        same = list(group)
+        for finding, following in zip(same[:_SHOWN], [*same[1:_SHOWN], None], strict=False):
+            severity = paint(finding.severity.value, stream)
+            stream.write(f"{severity} {code} {visible(finding.where)}: {visible(finding.message)}\n")
+            if finding.hint and (following is None or following.hint != finding.hint):
+                stream.write(f"  hint: {visible(finding.hint)}\n")
+        if len(same) > _SHOWN:
+            stream.write(f"  … and {len(same) - _SHOWN} more of {code}; --output json lists all\n")
+
+
+def paint(word: str, stream: TextIO) -> str:
+    """Return `word` coloured where the stream is a terminal that wants it; the word itself carries the meaning."""
+    colour = _COLOURS.get(word)
+    if colour is None or not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return word
+    return f"\x1b[{colour}m{word}\x1b[0m"
+
+
+def _list(members: dict[str, Any], rows: str) -> Sequence[Any]:
+    value: Sequence[Any] = members[rows]
+    return value

@@ -1,0 +1,84 @@
+"""Every command of tracemark: its path, one line of help, and the errors that it can end with.
+
+The table is all that `tracemark --help` reads; a command's module is imported when the command is used. The exit codes
+on each help page come from the error classes named here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tracemark.errors import (
+    ExportRefusedError,
+    IntegrityError,
+    LedgerChainError,
+    LockedError,
+    NegativeAnswerError,
+    NewerFormatError,
+    NoStoreError,
+    NothingReadableError,
+    TracemarkError,
+    UsageError,
+)
+
+Errors = tuple[type[TracemarkError], ...]
+
+
+class Entry(NamedTuple):
+    """What is known of a command before its module is loaded."""
+
+    help: str
+    """One line; also the first line of the command's docstring."""
+    errors: Errors = ()
+    """What it can end with, besides usage errors and bugs."""
+
+
+_STORE: Errors = (NoStoreError, LockedError, NewerFormatError, IntegrityError)
+_DECISION: Errors = (*_STORE, LedgerChainError)
+
+GROUPS: dict[str, str] = {
+    "harness": "List, compare, check and accept harness versions.",
+    "traces": "List, show and search stored traces.",
+    "export": "Write training sets of one harness.",
+    "pipeline": "Generate the DVC pipeline.",
+}
+
+COMMANDS: dict[str, Entry] = {
+    "init": Entry("Lay out a new corpus."),
+    "harness list": Entry("List the known harness versions.", _DECISION),
+    "harness show": Entry("Show a harness version's fingerprint, components and parts.", _STORE),
+    "harness diff": Entry("Show in which parts two harness versions differ.", (NegativeAnswerError, *_STORE)),
+    "harness check": Entry("Check harness versions for everything that weakens a fingerprint.", (NegativeAnswerError,)),
+    "harness accept": Entry("Make a harness version the accepted one.", _DECISION),
+    "ingest": Entry("Read traces from PATHS into the store.", (NegativeAnswerError, *_STORE, NothingReadableError)),
+    "traces list": Entry("List stored traces.", _STORE),
+    "traces show": Entry("Show one stored trace.", _STORE),
+    "traces find": Entry("Find traces by words of task, messages or tool names.", _STORE),
+    "audit": Entry("Tell where a trace, an export or a harness comes from.", (NegativeAnswerError, *_DECISION)),
+    "export sft": Entry("Write a supervised fine-tuning set.", (*_DECISION, ExportRefusedError)),
+    "check": Entry("Check the corpus, changing nothing.", (NegativeAnswerError, *_DECISION)),
+    "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
+    "retract": Entry("Take a trace out of every later export.", _DECISION),
+    "reinstate": Entry("Lift the retraction of a trace.", _DECISION),
+    "stamp": Entry("Decide which harness made a contested trace.", _DECISION),
+    "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", (NegativeAnswerError, NoStoreError)),
+}
+
+
+def below(path: str) -> list[str]:
+    """Return the paths of all commands that are `path` or lie below it; all of them for the empty path."""
+    return [name for name in COMMANDS if not path or name == path or name.startswith(path + " ")]
+
+
+def exits(path: str) -> dict[int, str]:
+    """Return the exit codes of a command, or of all commands of a group, with what each means, in order."""
+    errors: set[type[TracemarkError]] = {UsageError, TracemarkError}
+    for name in below(path):
+        errors.update(COMMANDS[name].errors)
+    return {0: "ok"} | {e.exit_code: e.meaning for e in sorted(errors, key=lambda error: error.exit_code)}
+
+
+def epilog(path: str) -> str:
+    """Return the end of a help page: the exit codes, one a line."""
+    lines = [f"{code:>4}  {meaning}" for code, meaning in exits(path).items()]
+    return "\n".join(["\b", "Exit codes:", *lines])
