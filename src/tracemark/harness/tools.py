@@ -15,6 +15,8 @@ Invariants:
 
 from typing import Any, Final
 
+from tracemark import digest
+
 __all__ = ["ToolSchemaError", "reduce_tool", "reduce_tools"]
 
 MAXIMUM_DEPTH: Final = 128
@@ -87,7 +89,7 @@ def reduce_tools(raw: list[Any]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for element in raw:
         tool = reduce_tool(element)
-        if found.setdefault(tool["name"], tool) != tool:
+        if not _same(found.setdefault(tool["name"], tool), tool):
             raise ToolSchemaError(f"two different tools are named {tool['name']!r}")
     return [found[name] for name in sorted(found)]
 
@@ -117,7 +119,7 @@ def _parameters(inner: dict[str, Any], name: str) -> dict[str, Any] | None:
         if not isinstance(value, dict):
             raise ToolSchemaError(f"tool {name!r}: member {member!r} is {_kind(value)}, not an object")
         schema = _schema(value, 0)
-        if chosen is not None and chosen != schema:
+        if chosen is not None and not _same(chosen, schema):
             raise ToolSchemaError(f"tool {name!r} holds two schemas that disagree")
         chosen = schema
     return chosen
@@ -156,6 +158,14 @@ def _value(value: Any, depth: int) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Compare as data: Python takes true for 1, JSON does not."""
+    try:
+        return digest.canonical(one) == digest.canonical(other)
+    except (TypeError, ValueError) as problem:
+        raise ToolSchemaError(f"the definition is no JSON: {problem}") from None
 
 
 def _check_depth(depth: int) -> None:

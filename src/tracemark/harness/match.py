@@ -1,0 +1,323 @@
+"""Does the content of a trace agree with a harness that somebody names for it?
+
+A matcher holds what of one harness can be compared with finished content. Its judgement says for each part whether the
+content corroborates it, and lists every place where content and harness disagree. Content corroborates a part only
+where it could have disagreed.
+
+Invariants:
+- nothing of a harness is executed; comparing is linear in the content;
+- what is absent proves nothing: no message of a role, no recorded tools, an empty list, a tool that was never called;
+- prefixes, suffixes and length limits of handlers, and templates too short or too open at their ends, can contradict
+  and never corroborate; `runtime` is always only claimed;
+- evidence `recorded` and `recovered` is not given here, and a judgement of one harness knows nothing of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tracemark import digest
+from tracemark.errors import ManifestError
+from tracemark.harness.templates import EXCERPT, Pattern, pattern, template_text
+from tracemark.harness.tools import ToolSchemaError, reduce_tool, reduce_tools
+from tracemark.model.harness import COMPONENTS, ObservationHandler
+
+if TYPE_CHECKING:
+    from tracemark.harness.harness import Harness
+
+MINIMUM_LITERAL = 64
+"""Characters of literal text from which on a template that fits corroborates."""
+
+_CACHE = 256
+_ROLES = {"developer": "system", "agent": "assistant"}
+
+
+@dataclass(slots=True)
+class Content:
+    """What of one trace harnesses are compared with; built once per trace by its importer."""
+
+    messages: Sequence[tuple[str, str, int | None]] = ()
+    """(role, text, step id) of every text before the agent's first reply, in order."""
+    tools: Sequence[dict[str, Any]] | None = None
+    """Recorded tool definitions as the source holds them; None when it records none."""
+    tools_key: bytes | None = None
+    """Canonical bytes of `tools`, which let equal lists be judged once; None means that they are not remembered."""
+    calls: Sequence[tuple[str, int | None, str]] = ()
+    """(tool name, step id, answer) of every call of the agent; the answer is `ok`, `error` or `none`."""
+    observations: Sequence[tuple[int | None, str]] = ()
+    """(step id, text) of every observation that the agent saw."""
+    prompt_cut: str | None = None
+    """Text that the format fixes behind the prompt template, where the task begins; None when it fixes none."""
+
+
+class Contradiction(NamedTuple):
+    """One place where content and harness disagree."""
+
+    component: str
+    """One of `COMPONENTS`."""
+    part: str
+    """The part concerned; a tool that the harness does not have is named as well."""
+    step: int | None
+    """Step id in the trajectory; None when the place is not a step."""
+    text: str
+    """What was found there, at most `EXCERPT` characters."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the stored form; `step` is absent when there is none."""
+        step = {} if self.step is None else {"step": self.step}
+        return {"component": self.component, "part": self.part, **step, "text": self.text}
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What content says of one harness."""
+
+    evidence: Mapping[str, Mapping[str, str]]
+    """Component to part to `corroborated` or `claimed`, for every part of the harness. Shared between judgements."""
+    contradictions: list[Contradiction] = field(default_factory=list)
+    """Every disagreement; empty when the content does not exclude the harness."""
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the content excludes the harness."""
+        return bool(self.contradictions)
+
+
+class Comparison(StrEnum):
+    """What two sets of part digests say about each other."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"
+
+
+class _Template(NamedTuple):
+    name: str
+    role: str
+    anywhere: bool
+    pattern: Pattern
+
+
+class _Tools(NamedTuple):
+    corroborated: frozenset[str]
+    contradictions: tuple[Contradiction, ...]
+
+
+_NOTHING = _Tools(frozenset(), ())
+
+
+class Matcher:
+    """Compares traces with one harness.
+
+    Args:
+        harness: the harness; only its manifest, the text of its files and its identity are used.
+    """
+
+    def __init__(self, harness: Harness) -> None:
+        manifest = harness.manifest
+        self.fingerprint = harness.identity.fingerprint
+        """The harness's fingerprint."""
+        self._parts = {component: list(harness.identity.parts[component]) for component in COMPONENTS}
+        self._templates = list(_templates(harness))
+        self._tools = {
+            name: reduce_tool({**harness.tool_schema(name), "name": name}) for name in manifest.tool_bindings
+        }
+        self._subset = manifest.runtime.offered == "subset"
+        self._handlers = [handler for handler in manifest.observation_handlers if _claims(handler)]
+        self._cut: dict[tuple[str, str], Pattern] = {}
+        self._seen_tools: dict[bytes, _Tools] = {}
+        self._seen_evidence: dict[tuple[frozenset[str], frozenset[str]], dict[str, dict[str, str]]] = {}
+
+    def judge(self, content: Content) -> Judgement:
+        """Return which parts the content corroborates and where it disagrees."""
+        contradictions: list[Contradiction] = []
+        prompts = self._judge_prompts(content, contradictions)
+        tools = self._judge_tools(content)
+        contradictions += tools.contradictions
+        self._judge_calls(content, contradictions)
+        for handler in self._handlers:
+            broken = _broken_claim(handler, content.observations)
+            if broken is not None:
+                contradictions.append(broken)
+        return Judgement(self._evidence(prompts, tools.corroborated), contradictions)
+
+    def _judge_prompts(self, content: Content, contradictions: list[Contradiction]) -> frozenset[str]:
+        corroborated = []
+        for template in self._templates:
+            found = [message for message in content.messages if _ROLES.get(message[0], message[0]) == template.role]
+            if not found:
+                continue
+            verdicts = [self._fits(template, text, content.prompt_cut) for _, text, _ in _where(template, found)]
+            fitting = [verdict for verdict in verdicts if verdict is not None]
+            if any(fitting):
+                corroborated.append(template.name)
+            if not fitting:
+                _, text, step = found[0]
+                contradictions.append(
+                    Contradiction(
+                        "prompt_templates", template.name, step, self._excerpt(template, text, content.prompt_cut)
+                    )
+                )
+        return frozenset(corroborated)
+
+    def _fits(self, template: _Template, text: str, separator: str | None) -> bool | None:
+        """Return None when the text cannot come from the template, else whether it corroborates it."""
+        whole = template.pattern.disagreement(text) is None
+        place = text.find(separator) if separator else -1
+        if place < 0 or separator is None:
+            return _proves(template.pattern) if whole else None
+        prefix = self._prefix(template, separator)
+        before = prefix.disagreement(text[:place]) is None
+        if prefix is template.pattern:
+            # the template stops short of the separator, or is a whole message that happens to hold it
+            return _proves(prefix) if before or whole else None
+        return _proves(prefix) or _proves(template.pattern) if before and whole else None
+
+    def _prefix(self, template: _Template, separator: str) -> Pattern:
+        known = self._cut.get((template.name, separator))
+        if known is None:
+            known = template.pattern.before(separator)
+            if len(self._cut) < _CACHE:
+                self._cut[template.name, separator] = known
+        return known
+
+    def _excerpt(self, template: _Template, text: str, separator: str | None) -> str:
+        compared = template.pattern
+        if separator and separator in text:
+            prefix = self._prefix(template, separator)
+            before = text[: text.find(separator)]
+            if prefix.disagreement(before) is not None:
+                compared, text = prefix, before
+        return compared.excerpt(text, compared.disagreement(text) or 0)
+
+    def _judge_tools(self, content: Content) -> _Tools:
+        if not content.tools:
+            return _NOTHING
+        key = content.tools_key
+        known = self._seen_tools.get(key) if key is not None else None
+        if known is None:
+            known = self._compare_tools(content.tools)
+            if key is not None:
+                if len(self._seen_tools) >= _CACHE:
+                    self._seen_tools.clear()
+                self._seen_tools[key] = known
+        return known
+
+    def _compare_tools(self, recorded: Sequence[dict[str, Any]]) -> _Tools:
+        try:
+            offered = {tool["name"]: tool for tool in reduce_tools(list(recorded))}
+        except ToolSchemaError:
+            # what cannot be reduced can neither agree nor disagree
+            return _NOTHING
+        corroborated, contradictions = [], []
+        for name, tool in offered.items():
+            bound = self._tools.get(name)
+            found = digest.canonical(tool).decode("utf-8", "replace")
+            if bound is None:
+                contradictions.append(_tool_contradiction(name, f"offered, but not bound: {found}"))
+            elif found != digest.canonical(bound).decode("utf-8", "replace"):
+                contradictions.append(_tool_contradiction(name, f"offered with another definition: {found}"))
+            else:
+                corroborated.append(name)
+        if not self._subset:
+            missing = sorted(set(self._tools) - set(offered))
+            contradictions += [_tool_contradiction(name, "bound, but not offered") for name in missing]
+        return _Tools(frozenset(corroborated), tuple(contradictions))
+
+    def _judge_calls(self, content: Content, contradictions: list[Contradiction]) -> None:
+        if not self._tools:
+            # a harness that binds no tools reads actions out of the reply; whoever wrote the trace named them as calls
+            return
+        named: set[str] = set()
+        for name, step, answered in content.calls:
+            if name not in self._tools and answered == "ok" and name not in named:
+                named.add(name)
+                text = f"called and answered, but not bound: {name}"
+                contradictions.append(Contradiction("tool_bindings", name, step, text[:EXCERPT]))
+
+    def _evidence(self, prompts: frozenset[str], tools: frozenset[str]) -> dict[str, dict[str, str]]:
+        known = self._seen_evidence.get((prompts, tools))
+        if known is None:
+            strong = {"prompt_templates": prompts, "tool_bindings": tools}
+            known = {
+                component: {part: "corroborated" if part in strong.get(component, ()) else "claimed" for part in parts}
+                for component, parts in self._parts.items()
+            }
+            if len(self._seen_evidence) >= _CACHE:
+                self._seen_evidence.clear()
+            self._seen_evidence[prompts, tools] = known
+        return known
+
+
+def fits(matchers: Iterable[Matcher], content: Content) -> list[str]:
+    """Return the fingerprints that the content does not exclude, sorted, each once."""
+    return sorted({matcher.fingerprint for matcher in matchers if not matcher.judge(content).contradicted})
+
+
+def compare(ours: Mapping[str, str] | None, theirs: Mapping[str, str] | None, *, ordered: bool) -> Comparison:
+    """Compare the parts of one component in two harnesses, in three values.
+
+    Args:
+        ours: part name to digest, in order; unknown parts are left out. None when the component is unrecorded.
+        theirs: the same of the other harness.
+        ordered: whether the order of parts counts (prompt templates and handlers).
+
+    A difference on a shared part decides. Agreement on some parts decides nothing, and two unrecorded components are
+    never the same.
+    """
+    if ours is None or theirs is None:
+        return Comparison.UNKNOWN
+    if any(theirs.get(part, value) != value for part, value in ours.items()):
+        return Comparison.DIFFERENT
+    if ours.keys() != theirs.keys():
+        return Comparison.UNKNOWN
+    return Comparison.DIFFERENT if ordered and list(ours) != list(theirs) else Comparison.SAME
+
+
+def _templates(harness: Harness) -> Iterable[_Template]:
+    for template in harness.manifest.prompt_templates:
+        # a template of another agent of the harness is never in the main agent's messages
+        if template.agent is not None or template.entry is not None:
+            continue
+        try:
+            found = pattern(template, template_text(template, harness.files))
+        except ManifestError:
+            # what is no text can be compared with no message
+            continue
+        if found is not None:
+            role = _ROLES.get(template.role, template.role)
+            yield _Template(template.name, role, template.position == "any", found)
+
+
+def _where(template: _Template, found: list[tuple[str, str, int | None]]) -> list[tuple[str, str, int | None]]:
+    return found if template.anywhere else found[:1]
+
+
+def _proves(fitting: Pattern) -> bool:
+    return fitting.begins and fitting.ends and fitting.size >= MINIMUM_LITERAL
+
+
+def _tool_contradiction(name: str, text: str) -> Contradiction:
+    return Contradiction("tool_bindings", name, None, text[:EXCERPT])
+
+
+def _claims(handler: ObservationHandler) -> bool:
+    return handler.max_characters is not None or bool(handler.prefix) or bool(handler.suffix)
+
+
+def _broken_claim(handler: ObservationHandler, observations: Sequence[tuple[int | None, str]]) -> Contradiction | None:
+    limit, prefix, suffix = handler.max_characters, handler.prefix or "", handler.suffix or ""
+    for step, text in observations:
+        if limit is not None and len(text) > limit:
+            found = f"{len(text)} characters, more than {limit}: {text[:80]}"
+        elif not text.startswith(prefix):
+            found = f"does not begin as declared: {text[:80]}"
+        elif not text.endswith(suffix):
+            found = f"does not end as declared: {text[-80:]}"
+        else:
+            continue
+        return Contradiction("observation_handlers", handler.name, step, found[:EXCERPT])
+    return None

@@ -1,0 +1,210 @@
+"""What a prompt template says about every text it can render to: literal pieces, in order, with holes between them.
+
+A `Pattern` is all of a template that can be compared with a finished message. Comparing is linear in the message: the
+first and last piece are anchored where the template begins or ends with literal text, the pieces between are looked for
+one after the other. Taking the earliest place for each is right, because a hole may hold anything.
+
+Invariants:
+- a rendering of a template is never found to disagree with the template's pattern;
+- a template whose output depends on a loop, a condition or another file has no pattern (None), rather than a wrong one;
+- nothing is rendered and nothing of a template is executed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from string import Formatter
+from typing import TYPE_CHECKING
+
+from tracemark.errors import ManifestError
+from tracemark.model.harness import JinjaOptions, PromptTemplate
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+EXCERPT = 160
+"""Characters of a message quoted where it disagrees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The literal pieces of a template, with a hole between each two."""
+
+    literals: tuple[str, ...]
+    """Pieces in order, none empty; no pieces at all fit any text."""
+    begins: bool
+    """Whether the text must begin with the first piece."""
+    ends: bool
+    """Whether the text must end with the last piece."""
+    pieces: tuple[str | None, ...]
+    """Literals and holes (None) in order, neighbours merged."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is no hole, so that the text must be the literal text itself."""
+        return len(self.pieces) == len(self.literals)
+
+    @property
+    def size(self) -> int:
+        """Characters of literal text."""
+        return sum(map(len, self.literals))
+
+    def before(self, separator: str) -> Pattern:
+        """Return the pattern of what stands before the first `separator` in the literal text; itself without one."""
+        for index, piece in enumerate(self.pieces):
+            place = piece.find(separator) if piece is not None else -1
+            if piece is not None and place >= 0:
+                return _joined([*self.pieces[:index], piece[:place]])
+        return self
+
+    def disagreement(self, text: str) -> int | None:
+        """Return the index of the first piece that `text` lacks where the template has it; None when it fits."""
+        literals = self.literals
+        if self.exact:
+            return None if text == "".join(literals) else 0
+        first, last = 0, len(literals)
+        start, end = 0, len(text)
+        if self.begins:
+            if not text.startswith(literals[0]):
+                return 0
+            start, first = len(literals[0]), 1
+        if self.ends:
+            end -= len(literals[-1])
+            if end < start or not text.endswith(literals[-1]):
+                return last - 1
+            last -= 1
+        for index in range(first, last):
+            place = text.find(literals[index], start, end)
+            if place < 0:
+                return index
+            start = place + len(literals[index])
+        return None
+
+    def excerpt(self, text: str, index: int) -> str:
+        """Return the part of `text` where piece `index` fails, at most `EXCERPT` characters."""
+        if not self.literals:
+            return text[:EXCERPT]
+        literal = self.literals[index]
+        if index == 0 and self.begins:
+            same = _shared_beginning(literal, text)
+            return text[max(0, same - EXCERPT // 4) :][:EXCERPT]
+        if self.ends and index == len(self.literals) - 1:
+            return text[-EXCERPT:]
+        return text[:EXCERPT]
+
+
+def template_text(template: PromptTemplate, files: Mapping[str, bytes]) -> str:
+    """Return the text of a template that is no code, line ends as one newline, as it was hashed.
+
+    Args:
+        template: its manifest entry, with `text` or `file`.
+        files: the harness's files by key.
+
+    Raises:
+        ManifestError: when the file is not UTF-8.
+    """
+    inline = template.text or ""
+    raw = files[str(PurePosixPath(template.file))] if template.file is not None else inline.encode()
+    try:
+        return raw.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise ManifestError(f"byte {error.start} is not UTF-8", where=template.file) from None
+
+
+def pattern(template: PromptTemplate, text: str) -> Pattern | None:
+    """Return the pattern of a template whose text is `text`, or None when its output cannot be told from its text.
+
+    Variables with a declared value count as literal text. None is returned for code that makes the text, for loops,
+    conditions, macros, inheritance and includes, and for a template that does not parse.
+    """
+    if template.entry is not None:
+        return None
+    if template.syntax == "literal":
+        return _joined([text])
+    if template.syntax == "format":
+        return _format(text, template.values)
+    return _jinja(text, template)
+
+
+def _joined(pieces: Iterable[str | None]) -> Pattern:
+    """Merge neighbouring pieces; None is a hole."""
+    merged: list[str | None] = []
+    for piece in pieces:
+        if piece == "":
+            continue
+        if merged and piece is None and merged[-1] is None:
+            continue
+        last = merged[-1] if merged else None
+        if last is not None and piece is not None:
+            merged[-1] = last + piece
+        else:
+            merged.append(piece)
+    literals = tuple(piece for piece in merged if piece is not None)
+    begins = bool(merged) and merged[0] is not None
+    ends = bool(merged) and merged[-1] is not None
+    return Pattern(literals, begins, ends, tuple(merged))
+
+
+def _format(text: str, values: Mapping[str, str]) -> Pattern | None:
+    pieces: list[str | None] = []
+    try:
+        for literal, field, specification, conversion in Formatter().parse(text):
+            pieces.append(literal)
+            if field is not None:
+                plain = not specification and not conversion
+                pieces.append(values.get(field) if plain else None)
+    except ValueError:
+        return None
+    return _joined(pieces)
+
+
+def _jinja(text: str, template: PromptTemplate) -> Pattern | None:
+    # jinja2 takes 40 ms to import, and most harnesses have no template in it
+    from jinja2 import TemplateSyntaxError, nodes  # noqa: PLC0415
+
+    options = template.options or JinjaOptions()
+    values = {} if options.autoescape else template.values
+
+    def piece(node: nodes.Node) -> str | None:
+        if isinstance(node, nodes.TemplateData):
+            return str(node.data)
+        return values.get(node.name) if isinstance(node, nodes.Name) else None
+
+    try:
+        body = jinja_environment(options).parse(text).body
+    except (TemplateSyntaxError, RecursionError):
+        return None
+    pieces: list[str | None] = []
+    for statement in body:
+        if not isinstance(statement, nodes.Output):
+            return None
+        pieces.extend(map(piece, statement.nodes))
+    return _joined(pieces)
+
+
+def jinja_environment(options: JinjaOptions) -> ImmutableSandboxedEnvironment:
+    """Return the one environment in which templates are parsed and rendered: sandboxed, without a loader."""
+    from jinja2 import StrictUndefined, Undefined  # noqa: PLC0415
+    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
+
+    return ImmutableSandboxedEnvironment(
+        trim_blocks=options.trim_blocks,
+        lstrip_blocks=options.lstrip_blocks,
+        keep_trailing_newline=options.keep_trailing_newline,
+        autoescape=options.autoescape,
+        undefined=StrictUndefined if options.undefined == "strict" else Undefined,
+    )
+
+
+def _shared_beginning(one: str, other: str) -> int:
+    """Return how many characters two texts share at their beginning, by halving."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if other.startswith(one[:middle]):
+            low = middle
+        else:
+            high = middle - 1
+    return low
