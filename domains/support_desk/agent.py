@@ -10,6 +10,7 @@ seeded dice, so a run can be repeated exactly.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -80,6 +81,13 @@ class Reply:
     message: str
     tool: str | None = None
     arguments: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The reply as a model would write it: the message, then the call on a line of its own."""
+        if self.tool is None:
+            return self.message
+        return f"{self.message}\ncall {self.tool} {json.dumps(self.arguments)}"
 
 
 Turn = Generator[Reply, Seen, Seen]
