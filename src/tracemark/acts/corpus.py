@@ -1,0 +1,130 @@
+"""A corpus as the verbs see it: its parameters, its decisions, its harnesses, its store, each read once.
+
+Invariants:
+- nothing is opened before it is asked for, so a verb pays for what it uses;
+- a name is resolved to a fingerprint here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from tracemark import digest
+from tracemark.errors import UnknownNameError, UsageError
+from tracemark.findings import Finding
+from tracemark.harness.harness import Harness, known_with_findings
+from tracemark.ledger.chain import Chain
+from tracemark.ledger.params import Params, read_params
+from tracemark.ledger.state import LedgerState, state
+from tracemark.store.store import Store
+
+SHORTEST_PREFIX = 6
+"""How many hexadecimal digits of an id must be given at least."""
+
+
+class Corpus:
+    """One corpus repository.
+
+    Args:
+        root: its folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @cached_property
+    def params(self) -> Params:
+        """What `params.yaml` says, defaults filled in."""
+        return read_params(self.root / "params.yaml")
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The verified ledger."""
+        return Chain.read(self.root / "ledger.jsonl")
+
+    @cached_property
+    def decisions(self) -> LedgerState:
+        """What the ledger's entries mean together."""
+        return state(self.chain)
+
+    @cached_property
+    def _known(self) -> tuple[list[Harness], list[Finding]]:
+        harnesses, findings = known_with_findings(self.root)
+        return list(harnesses), list(findings)
+
+    @property
+    def harnesses(self) -> list[Harness]:
+        """Every harness version and snapshot that can be read, each fingerprint once."""
+        return self._known[0]
+
+    @property
+    def harness_findings(self) -> list[Finding]:
+        """What kept other harness versions and snapshots from being read."""
+        return self._known[1]
+
+    @cached_property
+    def by_fingerprint(self) -> dict[str, Harness]:
+        """The known harnesses by fingerprint."""
+        return {harness.identity.fingerprint: harness for harness in self.harnesses}
+
+    @property
+    def accepted(self) -> str | None:
+        """The fingerprint of the accepted harness as params.yaml states it; None when none is accepted."""
+        return self.params.accepted.harness
+
+    def equivalents(self) -> frozenset[str]:
+        """Return the accepted fingerprint and its declared equivalents; empty when none is accepted."""
+        return self.decisions.equivalent_to(self.accepted) if self.accepted else frozenset()
+
+    def name_of(self, fingerprint: str | None) -> str | None:
+        """Return the label of a known fingerprint; None when it is unknown."""
+        harness = self.by_fingerprint.get(fingerprint or "")
+        return harness.name if harness is not None else None
+
+    def resolve(self, name: str) -> Harness:
+        """Return the harness that a label, a fingerprint or the beginning of one names.
+
+        Raises:
+            UnknownNameError: when nothing answers to `name`; the hint lists what does.
+            UsageError: when several do.
+        """
+        by_name = [harness for harness in self.harnesses if harness.name == name]
+        folders = [harness for harness in by_name if harness.folder is not None]
+        found = folders or by_name or self._by_prefix(name)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = ", ".join(harness.identity.fingerprint[:16] for harness in found)
+            raise UsageError(f"{name!r} names {len(found)} harnesses: {listed}", hint="give more of the fingerprint")
+        broken = [problem for problem in self.harness_findings if name in problem.where]
+        if broken:
+            raise UsageError(broken[0].message, where=broken[0].where, hint=broken[0].hint)
+        names = ", ".join(sorted({harness.name for harness in self.harnesses})) or "none yet"
+        raise UnknownNameError(f"no harness answers to {name!r}", hint=f"known: {names} (tracemark harness list)")
+
+    def _by_prefix(self, name: str) -> list[Harness]:
+        bare = name.removeprefix(digest.FINGERPRINT_PREFIX)
+        if len(bare) < SHORTEST_PREFIX:
+            return []
+        return [
+            harness
+            for fingerprint, harness in self.by_fingerprint.items()
+            if fingerprint.removeprefix(digest.FINGERPRINT_PREFIX).startswith(bare)
+        ]
+
+
+@contextmanager
+def open_store(root: Path, *, create: bool = False) -> Iterator[Store]:
+    """Give the store of the corpus at `root` for the time of a `with` block.
+
+    Raises:
+        NoStoreError: when there is none and `create` is false.
+    """
+    store = Store.open(root, create=create)
+    try:
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,144 @@
+"""What people decide: accept a harness, retract a trace, take that back, settle whose a contested trace is.
+
+A decision is written to the ledger first; what follows from it (`params.yaml: accepted`) after that. When a crash comes
+between the two, `check` names the command, and running it again completes the decision without a second entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.clock import Clock
+from tracemark.errors import NegativeAnswerError, UsageError
+from tracemark.findings import Report, any_error
+from tracemark.harness.check import check
+from tracemark.ledger import chain
+from tracemark.ledger.params import set_accepted
+from tracemark.model.decision import Kind
+
+NO_HARNESS = "none"
+"""What `stamp --harness` takes to settle that a trace counts under no harness."""
+
+
+@dataclass(frozen=True)
+class Accepted(Report):
+    """A harness was accepted."""
+
+    name: str
+    """Its label."""
+    fingerprint: str
+    """Its fingerprint."""
+    previous: str | None
+    """Fingerprint of the harness accepted before; None when there was none."""
+    entry: str
+    """Digest of the ledger entry that holds the decision."""
+
+
+@dataclass(frozen=True)
+class Decided(Report):
+    """A decision about one trace was made."""
+
+    kind: str
+    """`retract`, `reinstate` or `stamp`."""
+    trace_id: str
+    """The trace concerned."""
+    entry: str
+    """Digest of the ledger entry."""
+
+
+def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
+    """Make a harness the accepted one: an entry in the ledger, then `params.yaml: accepted.harness`.
+
+    Args:
+        root: the corpus.
+        name: label, fingerprint or the beginning of one.
+        reason: why; not empty.
+        clock: gives the entry its time.
+
+    Raises:
+        UnknownNameError: when nothing answers to `name`.
+        NegativeAnswerError: when the harness has findings of severity error.
+        LedgerChainError: when the ledger does not verify.
+    """
+    corpus = Corpus(root)
+    harness = corpus.resolve(name)
+    findings = tuple(check(harness))
+    if any_error(findings):
+        raise NegativeAnswerError(
+            f"{harness.name} has problems that must be mended first", where=harness.name, hint="tracemark harness check"
+        )
+    fingerprint, previous = harness.identity.fingerprint, corpus.decisions.harness
+    standing = corpus.decisions.accepted_by
+    if standing is not None and previous == fingerprint and corpus.accepted != fingerprint:
+        entry = standing
+    else:
+        entry = chain.append(
+            root / chain.NAME,
+            Kind.ACCEPT,
+            {"harness": fingerprint, "label": harness.name},
+            reason,
+            clock,
+            {"components": dict(harness.identity.components)},
+        )
+    set_accepted(root / "params.yaml", fingerprint)
+    return Accepted(findings, harness.name, fingerprint, previous, entry.digest)
+
+
+def retract(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
+    """Bar a trace, and the raw record it was read from, from every export.
+
+    Raises:
+        UnknownNameError: when no trace has an id that begins so.
+    """
+    return _about_trace(root, Kind.RETRACT, trace, reason, clock)
+
+
+def reinstate(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
+    """Lift the retraction of a trace.
+
+    Raises:
+        UnknownNameError: when no trace has an id that begins so.
+        NegativeAnswerError: when the trace is not retracted.
+    """
+    return _about_trace(root, Kind.REINSTATE, trace, reason, clock)
+
+
+def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> Decided:
+    """Settle under which harness a trace counts.
+
+    Args:
+        root: the corpus.
+        trace: id or its beginning.
+        harness: label or fingerprint, or `none` for no harness.
+        reason: why; not empty.
+        clock: gives the entry its time.
+
+    Raises:
+        UnknownNameError: when no trace or no harness answers.
+    """
+    corpus = Corpus(root)
+    fingerprint = None if harness == NO_HARNESS else corpus.resolve(harness).identity.fingerprint
+    if fingerprint is not None:
+        with open_store(root) as store:
+            store.commit_harness(corpus.by_fingerprint[fingerprint])
+    with open_store(root) as store:
+        row = store.find_one(trace)
+    entry = chain.append(
+        root / chain.NAME, Kind.STAMP, {"trace": row.trace_id, "fingerprint": fingerprint}, reason, clock
+    )
+    return Decided((), Kind.STAMP.value, row.trace_id, entry.digest)
+
+
+def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) -> Decided:
+    with open_store(root) as store:
+        row = store.find_one(trace)
+    decisions = Corpus(root).decisions
+    if kind is Kind.REINSTATE and not decisions.is_retracted(row.trace_id, row.raw_digest or None):
+        raise NegativeAnswerError("the trace is not retracted", where=row.trace_id, hint="tracemark audit " + trace)
+    if kind is Kind.RETRACT and decisions.is_retracted(row.trace_id, row.raw_digest or None):
+        raise UsageError("the trace is retracted already", where=row.trace_id, hint="tracemark audit " + trace)
+    subject = {"trace": row.trace_id, **({"raw": row.raw_digest} if row.raw_digest else {})}
+    entry = chain.append(root / chain.NAME, kind, subject, reason, clock)
+    return Decided((), kind.value, row.trace_id, entry.digest)

@@ -1,0 +1,136 @@
+"""What a corpus knows of harnesses: list, show, diff and check them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.findings import Finding, Report
+from tracemark.harness import check as checks
+from tracemark.harness.diff import compare
+from tracemark.harness.harness import Harness
+from tracemark.store.layout import Layout
+
+
+@dataclass(frozen=True)
+class HarnessList(Report):
+    """Every harness that the corpus knows."""
+
+    harnesses: tuple[dict[str, Any], ...]
+    """One per fingerprint: `name`, `fingerprint`, `source` (`folder` or `snapshot`), `traces`, `successes`,
+    `accepted`."""
+
+
+@dataclass(frozen=True)
+class HarnessShown(Report):
+    """One harness."""
+
+    name: str
+    """Its label."""
+    fingerprint: str
+    """Its fingerprint."""
+    components: dict[str, str]
+    """Component to digest."""
+    parts: dict[str, dict[str, str]]
+    """Component to part to digest, in the harness's order."""
+    accepted: bool
+    """Whether it is the accepted one."""
+
+
+@dataclass(frozen=True)
+class HarnessDiff(Report):
+    """How two harnesses differ; the exit code is 1 when they do."""
+
+    old: str
+    """Fingerprint of the first."""
+    new: str
+    """Fingerprint of the second."""
+    differences: tuple[dict[str, str], ...]
+    """`component`, `part`, `kind` (`added`, `removed`, `changed`, `reordered`) and `diff`, a unified text diff."""
+
+    @property
+    def exit_code(self) -> int:
+        """Return 1 when the harnesses differ."""
+        return int(bool(self.differences) or super().exit_code)
+
+
+@dataclass(frozen=True)
+class HarnessCheck(Report):
+    """What is wrong with harness versions."""
+
+    checked: tuple[str, ...]
+    """Labels of the versions that were checked."""
+
+
+def list_(root: Path) -> HarnessList:
+    """Return the harness versions and snapshots of the corpus, with what the store holds of each."""
+    corpus = Corpus(root)
+    counts: dict[str | None, dict[str, int]] = {}
+    if Layout(root).store_file.exists():
+        with open_store(root) as store:
+            counts = store.counts_by_fingerprint()
+    rows = tuple(_row(corpus, harness, counts) for harness in corpus.harnesses)
+    return HarnessList((*corpus.harness_findings, *checks.siblings(corpus.harnesses)), rows)
+
+
+def _row(corpus: Corpus, harness: Harness, counts: dict[str | None, dict[str, int]]) -> dict[str, Any]:
+    fingerprint = harness.identity.fingerprint
+    counted = counts.get(fingerprint, {})
+    return {
+        "name": harness.name,
+        "fingerprint": fingerprint,
+        "source": "folder" if harness.folder is not None else "snapshot",
+        "traces": sum(counted.values()),
+        "successes": counted.get("success", 0),
+        "accepted": fingerprint == corpus.accepted,
+    }
+
+
+def show(root: Path, name: str) -> HarnessShown:
+    """Return one harness with the digests of its components and parts.
+
+    Raises:
+        UnknownNameError: when nothing answers to `name`.
+    """
+    corpus = Corpus(root)
+    harness = corpus.resolve(name)
+    identity = harness.identity
+    return HarnessShown(
+        harness.findings,
+        harness.name,
+        identity.fingerprint,
+        dict(identity.components),
+        {component: dict(parts) for component, parts in identity.parts.items()},
+        identity.fingerprint == corpus.accepted,
+    )
+
+
+def diff(root: Path, old: str, new: str) -> HarnessDiff:
+    """Return the parts in which two harnesses differ, with their texts compared.
+
+    Raises:
+        UnknownNameError: when nothing answers to one of the names.
+    """
+    corpus = Corpus(root)
+    first, second = corpus.resolve(old), corpus.resolve(new)
+    differences = tuple(
+        {"component": d.component, "part": d.part, "kind": d.kind, "diff": d.text} for d in compare(first, second)
+    )
+    return HarnessDiff((), first.identity.fingerprint, second.identity.fingerprint, differences)
+
+
+def check(root: Path, names: Sequence[str]) -> HarnessCheck:
+    """Return what is wrong with the harness versions `names`, or with all of them when none is named."""
+    corpus = Corpus(root)
+    if names:
+        chosen = [corpus.resolve(name) for name in names]
+        findings: list[Finding] = []
+    else:
+        chosen = [harness for harness in corpus.harnesses if harness.folder is not None]
+        findings = [*corpus.harness_findings, *checks.siblings(corpus.harnesses)]
+    for harness in chosen:
+        findings += checks.check(harness)
+    return HarnessCheck(tuple(findings), tuple(harness.name for harness in chosen))

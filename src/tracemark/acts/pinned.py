@@ -1,0 +1,102 @@
+"""What `dvc.lock` pins of the store, read as plain YAML: DVC itself is neither imported nor called here.
+
+A fresh clone has the pins and not the data. Ingesting there would quietly begin another corpus, so `ingest` asks here
+first. Where DVC's cache holds the list of a pinned folder, names are compared; where it does not, their number is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracemark.errors import NotPulledError
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """One folder below `traces/` that dvc.lock pins."""
+
+    path: str
+    """Relative to the corpus, with `/`."""
+    md5: str
+    """DVC's digest of the folder's list, without `.dir`."""
+    count: int
+    """How many files it holds."""
+    names: frozenset[str] | None
+    """Their names relative to the folder; None when DVC's cache does not hold the list."""
+
+
+def pinned(root: Path) -> list[Pinned]:
+    """Return the folders below `traces/` that dvc.lock pins; empty without a dvc.lock or when it is not readable."""
+    lock = root / "dvc.lock"
+    if not lock.is_file():
+        return []
+    from ruamel.yaml import YAML  # noqa: PLC0415  21 ms that only a pipeline's corpus pays
+    from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
+    try:
+        read = YAML(typ="safe").load(lock)
+    except YAMLError:
+        return []
+    stages = read.get("stages", {}) if isinstance(read, dict) else {}
+    found = {}
+    for stage in stages.values():
+        for out in stage.get("outs", []):
+            path = str(out.get("path", ""))
+            if path.startswith("traces/") and str(out.get("md5", "")).endswith(".dir"):
+                found[path] = _pin(root, out)
+    return [found[path] for path in sorted(found)]
+
+
+def missing(root: Path) -> dict[str, int]:
+    """Return how many pinned files are not on disk, by folder; folders that lack none are left out."""
+    lacking = {}
+    for pin in pinned(root):
+        present = _present(root / pin.path)
+        count = len(pin.names - present) if pin.names is not None else pin.count - len(present)
+        if count > 0:
+            lacking[pin.path] = count
+    return lacking
+
+
+def unpinned_segments(root: Path) -> int | None:
+    """Return how many segments dvc.lock does not know; None when it pins none or its lists are not in DVC's cache."""
+    for pin in pinned(root):
+        if pin.path == "traces/segments" and pin.names is not None:
+            return len(_present(root / pin.path) - pin.names)
+    return None
+
+
+def require_pulled(root: Path) -> None:
+    """Make sure that what dvc.lock pins is on disk.
+
+    Raises:
+        NotPulledError: when it is not.
+    """
+    lacking = missing(root)
+    if lacking:
+        words = ", ".join(f"{count} of {path}" for path, count in lacking.items())
+        raise NotPulledError(
+            f"files that dvc.lock pins are not on disk: {words}; ingesting now would begin another corpus",
+            where="dvc.lock",
+            hint="dvc pull",
+        )
+
+
+def _present(folder: Path) -> frozenset[str]:
+    return frozenset(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".gitignore"
+    )
+
+
+def _pin(root: Path, out: dict[str, Any]) -> Pinned:
+    md5 = str(out["md5"]).removesuffix(".dir")
+    listing = root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / f"{md5[2:]}.dir"
+    names = None
+    if listing.is_file():
+        names = frozenset(str(entry["relpath"]) for entry in json.loads(listing.read_bytes()))
+    return Pinned(str(out["path"]), md5, int(out.get("nfiles", 0)), names)
