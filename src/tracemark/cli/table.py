@@ -33,6 +33,7 @@ class Entry(NamedTuple):
     """What it can end with, besides usage errors and bugs."""
 
 
+_READING: Errors = (NegativeAnswerError, NoStoreError)
 _STORE: Errors = (NoStoreError, LockedError, NewerFormatError, IntegrityError)
 _DECISION: Errors = (*_STORE, LedgerChainError)
 
@@ -45,11 +46,11 @@ GROUPS: dict[str, str] = {
 
 COMMANDS: dict[str, Entry] = {
     "init": Entry("Lay out a new corpus."),
-    "harness list": Entry("List the known harness versions.", _DECISION),
-    "harness show": Entry("Show a harness version's fingerprint, components and parts.", _STORE),
-    "harness diff": Entry("Show in which parts two harness versions differ.", (NegativeAnswerError, *_STORE)),
-    "harness check": Entry("Check harness versions for everything that weakens a fingerprint.", (NegativeAnswerError,)),
-    "harness accept": Entry("Make a harness version the accepted one.", _DECISION),
+    "harness list": Entry("List the known harness versions.", (NegativeAnswerError, *_STORE)),
+    "harness show": Entry("Show a harness version's fingerprint, components and parts.", _READING),
+    "harness diff": Entry("Show in which parts two harness versions differ.", _READING),
+    "harness check": Entry("Check harness versions for everything that weakens a fingerprint.", _READING),
+    "harness accept": Entry("Make a harness version the accepted one.", (NegativeAnswerError, *_DECISION)),
     "ingest": Entry("Read traces from PATHS into the store.", (NegativeAnswerError, *_STORE, NothingReadableError)),
     "traces list": Entry("List stored traces.", _STORE),
     "traces show": Entry("Show one stored trace.", _STORE),
@@ -59,9 +60,9 @@ COMMANDS: dict[str, Entry] = {
     "check": Entry("Check the corpus, changing nothing.", (NegativeAnswerError, *_DECISION)),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
     "retract": Entry("Take a trace out of every later export.", _DECISION),
-    "reinstate": Entry("Lift the retraction of a trace.", _DECISION),
+    "reinstate": Entry("Lift the retraction of a trace.", (NegativeAnswerError, *_DECISION)),
     "stamp": Entry("Decide which harness made a contested trace.", _DECISION),
-    "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", (NegativeAnswerError, NoStoreError)),
+    "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", _READING),
 }
 
 

@@ -1,0 +1,202 @@
+"""Write the pages of `docs/reference/` that are made from the source, or check that they are current.
+
+    python docs/generate.py            write them
+    python docs/generate.py --check    end with 1 and name the pages that differ
+
+What the pages say is taken from where the program takes it: help pages from the commands, exit codes from the error
+classes, findings from their table, JSON members from the texts below the fields of the report classes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs" / "reference"
+_SOURCE = ROOT / "src" / "tracemark"
+_WIDTH = 100
+_MADE = "<!-- made by docs/generate.py; edit the source instead -->\n\n"
+
+# the version of Python must not decide how a help page is wrapped
+os.environ["COLUMNS"] = str(_WIDTH)
+
+from tracemark import errors  # noqa: E402
+from tracemark.cli.app import PROGRAM, build, load  # noqa: E402
+from tracemark.cli.main import INTERRUPTED, READER_GONE  # noqa: E402
+from tracemark.cli.table import COMMANDS, GROUPS, exits  # noqa: E402
+from tracemark.findings import CODES, Severity  # noqa: E402
+
+
+def help_page(path: str) -> str:
+    """Return the help page of a command, a group, or (empty path) the program, at a fixed width."""
+    tree = build()
+    settings = {"terminal_width": _WIDTH, "max_content_width": _WIDTH}
+    context = tree.context_class(tree, info_name=PROGRAM, **settings)
+    parts = path.split()
+    for depth, name in enumerate(parts, start=1):
+        place = " ".join(parts[:depth])
+        command = load(place) if place in COMMANDS else tree.commands[name]
+        context = command.context_class(command, info_name=name, parent=context, **settings)
+    text: str = context.command.get_help(context)
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+def places() -> list[str]:
+    """Return the paths of everything that has a help page, groups before their commands."""
+    found = [""]
+    for path in COMMANDS:
+        group = path.rpartition(" ")[0]
+        found += [place for place in (group, path) if place and place not in found]
+    assert set(found) >= set(GROUPS)
+    return found
+
+
+def commands() -> str:
+    """Return the page of commands: the help page of each."""
+    lines = ["# Commands\n\n", _MADE, "Each page is what `--help` prints.\n"]
+    for place in places():
+        title = f"{PROGRAM} {place}".strip()
+        lines.append(f"\n## {title}\n\n```text\n{help_page(place)}```\n")
+    return "".join(lines)
+
+
+def exit_codes() -> str:
+    """Return the page of exit codes, made from the error classes."""
+    lines = ["# Exit codes\n\n", _MADE, "| code | meaning | errors (`error` in JSON) | commands |\n|--:|---|---|---|\n"]
+    known = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, errors.TracemarkError)]
+    for code, meaning in exits("").items():
+        names = ", ".join(f"`{error.__name__}`" for error in known if error.exit_code == code and code)
+        able = [path for path in COMMANDS if code in exits(path)]
+        who = "all" if len(able) == len(COMMANDS) else ", ".join(f"`{path}`" for path in able)
+        lines.append(f"| {code} | {meaning} | {names} | {who} |\n")
+    lines.append(
+        f"\nBesides these, {INTERRUPTED} after an interrupt from the keyboard and {READER_GONE} when the reader of the"
+        " output has gone away, as with every program.\n\nAn error is worded on standard error (`error:` what happened,"
+        " `at:` where, `hint:` the next command). With `--output json` or `jsonl` it is also a JSON object on standard"
+        " output, with the members `error`, `exit_code`, `message`, and `where` and `hint` where known.\n\n## Errors\n"
+    )
+    lines += [f"\n- `{error.__name__}` ({error.exit_code}): {_first_line(error)}" for error in known]
+    return "".join([*lines, "\n"])
+
+
+def findings() -> str:
+    """Return the page of findings, made from their table."""
+    lines = [
+        "# Findings\n\n",
+        _MADE,
+        (
+            "A finding is one problem as data: `code`, `severity`, `where`, `message`, and `hint` where there is one."
+            " Only findings of severity `error` change an exit code (to 1).\n"
+        ),
+    ]
+    for severity in Severity:
+        rows = [(code, entry) for code, entry in CODES.items() if entry.severity is severity]
+        lines.append(f"\n## {severity.value}\n\n| code | meaning | what to do |\n|---|---|---|\n")
+        lines += [f"| `{code}` | {_cell(entry.meaning)} | {_cell(entry.hint)} |\n" for code, entry in rows]
+    return "".join(lines)
+
+
+def json_members() -> str:
+    """Return the page of JSON members, made from the report classes of the acts."""
+    lines = [
+        "# JSON members\n\n",
+        _MADE,
+        (
+            "With `--output json` a command writes one object with the members below, and always `findings`, a list of"
+            " objects with `code`, `severity`, `where`, `message` and, where there is one, `hint`. With"
+            " `--output jsonl` a command that lists something writes one line per row, any other command its whole"
+            " object on one line.\n"
+        ),
+    ]
+    asked = questions()
+    for name, text, fields in reports():
+        who = ", ".join(f"`{PROGRAM} {path}`" for path in asked.get(name, []))
+        lines.append(f"\n## {name}\n\n{text}\n" + (f"\nAnswer of {who}.\n" if who else ""))
+        if fields:
+            lines.append("\n| member | type | meaning |\n|---|---|---|\n")
+            lines += [f"| `{member}` | `{_cell(kind)}` | {_cell(meaning)} |\n" for member, kind, meaning in fields]
+    return "".join(lines)
+
+
+def reports() -> Iterator[tuple[str, str, list[tuple[str, str, str]]]]:
+    """Yield each report class of the acts: its name, its first paragraph, and its fields as (name, type, text)."""
+    known = {"Report"}
+    for path in sorted((_SOURCE / "acts").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and known & {ast.unparse(base) for base in node.bases}:
+                known.add(node.name)
+                yield node.name, _paragraph(ast.get_docstring(node) or ""), _fields(node)
+
+
+def questions() -> dict[str, list[str]]:
+    """Return for each report class the commands that it answers, read from the commands' calls of acts."""
+    answers: dict[str, list[str]] = {}
+    for path in COMMANDS:
+        module = _SOURCE / "cli" / "commands" / f"{path.replace(' ', '_')}.py"
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                for name in _returns(ast.unparse(node.func.value), node.func.attr):
+                    answers.setdefault(name, []).append(path)
+    return answers
+
+
+def _returns(module: str, function: str) -> list[str]:
+    path = _SOURCE / "acts" / f"{module}.py"
+    if not path.is_file():
+        return []
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == function and node.returns is not None:
+            return [part.id for part in ast.walk(node.returns) if isinstance(part, ast.Name)]
+    return []
+
+
+def _fields(node: ast.ClassDef) -> list[tuple[str, str, str]]:
+    found = []
+    for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            text = ""
+            if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+                text = " ".join(str(following.value.value).split())
+            found.append((statement.target.id, ast.unparse(statement.annotation), text))
+    return found
+
+
+def _paragraph(text: str) -> str:
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _first_line(error: type) -> str:
+    return (inspect.getdoc(error) or "").splitlines()[0]
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")
+
+
+WRITERS = {"commands.md": commands, "exit-codes.md": exit_codes, "findings.md": findings, "json.md": json_members}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with `--check` name those that differ; return 1 when there is one."""
+    stale = []
+    for name, write in WRITERS.items():
+        text, path = write(), PAGES / name
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if "--check" not in arguments:
+            PAGES.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    verb = "not current" if "--check" in arguments else "written"
+    for name in stale:
+        print(f"docs/reference/{name}: {verb}")
+    return int("--check" in arguments and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
