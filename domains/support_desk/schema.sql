@@ -3,7 +3,7 @@ create table customers (
     customer_id text primary key,
     email text not null unique,
     address text not null
-) strict;
+);
 
 create table orders (
     order_id text primary key,
@@ -16,7 +16,7 @@ create table orders (
     returnable_until text,  -- null until the order is delivered
     closed_on text,         -- the day of a cancellation or refund
     closed_reason text
-) strict;
+);
 
 create table order_items (
     order_id text not null references orders (order_id),
@@ -25,7 +25,7 @@ create table order_items (
     quantity integer not null check (quantity > 0),
     unit_cents integer not null check (unit_cents > 0),
     primary key (order_id, line)
-) strict;
+);
 
 create table gift_cards (
     code text primary key,
@@ -33,16 +33,16 @@ create table gift_cards (
     balance_cents integer not null check (balance_cents >= 0),
     issued_on text not null,
     reason text not null
-) strict;
+);
 
 create table slots (
     slot text primary key,
     places integer not null check (places > 0)
-) strict;
+);
 
 create table bookings (
     booking_id text primary key,
     customer_id text not null references customers (customer_id),
     service text not null,
     slot text not null references slots (slot)
-) strict;
+);
