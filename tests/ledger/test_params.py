@@ -26,11 +26,11 @@ def file(tmp_path: Path) -> Path:
 
 def read(file: Path, text: str) -> Params:
     file.write_text(text)
-    return params.read(file)
+    return params.read_params(file)
 
 
 def test_a_missing_file_an_empty_file_and_an_empty_section_have_the_defaults(file: Path) -> None:
-    assert params.read(file) == Params()
+    assert params.read_params(file) == Params()
     assert read(file, "") == Params()
     assert read(file, "# nothing yet\nexport:\ningest: {}\n") == Params()
     assert Params().export.sft == Caps(per_task=1, total=100, minimum=20, tool_calls=(2, 60))
@@ -97,7 +97,7 @@ def test_what_is_wrong_is_named_with_its_line(file: Path, text: str, line: int) 
 def test_bytes_that_are_no_text_are_an_error(file: Path) -> None:
     file.write_bytes(b"accepted: \xff\n")
     with pytest.raises(ParamsError):
-        params.read(file)
+        params.read_params(file)
 
 
 def test_evaluation_tasks_can_stand_in_a_file_one_a_line(file: Path) -> None:
@@ -144,7 +144,7 @@ def test_setting_the_accepted_harness_changes_that_value_alone(file: Path, befor
 
 def test_setting_it_in_a_missing_file_makes_the_file(file: Path) -> None:
     params.set_accepted(file, A)
-    assert params.read(file).accepted == Accepted(A, None)
+    assert params.read_params(file).accepted == Accepted(A, None)
 
 
 def test_it_can_be_set_back_to_none(file: Path) -> None:
@@ -191,19 +191,19 @@ def decided(file: Path, *fingerprints: str) -> Any:
 def test_a_file_that_says_what_the_ledger_decided_has_no_findings(file: Path) -> None:
     assert params.accepted_findings(Params(), decided(file)) == ()
     params.set_accepted(file, A)
-    assert params.accepted_findings(params.read(file), decided(file, A)) == ()
+    assert params.accepted_findings(params.read_params(file), decided(file, A)) == ()
 
 
 def test_an_accept_cut_short_is_found_with_the_command_that_finishes_it(file: Path) -> None:
-    (found,) = params.accepted_findings(params.read(file), decided(file, A))
+    (found,) = params.accepted_findings(params.read_params(file), decided(file, A))
     assert found.code == "accepted-differs"
     assert found.hint == f"tracemark harness accept {A} --reason TEXT writes what the ledger decided"
 
 
 def test_a_harness_accepted_by_hand_in_the_file_alone_is_found(file: Path) -> None:
     params.set_accepted(file, B)
-    (found,) = params.accepted_findings(params.read(file), decided(file))
+    (found,) = params.accepted_findings(params.read_params(file), decided(file))
     assert f"accept {B}" in str(found.hint)
-    (found,) = params.accepted_findings(params.read(file), decided(file, A))
+    (found,) = params.accepted_findings(params.read_params(file), decided(file, A))
     assert A in str(found.hint)
     assert B in str(found.hint)

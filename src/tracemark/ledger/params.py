@@ -106,7 +106,7 @@ class Params:
     """What exports are told."""
 
 
-def read(path: Path) -> Params:
+def read_params(path: Path) -> Params:
     """Read `params.yaml`; a file that does not exist has the defaults.
 
     Raises:

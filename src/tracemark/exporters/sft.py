@@ -1,0 +1,257 @@
+r"""Rows for supervised fine-tuning, in the conversational shape that TRL reads: `{messages, tools}`.
+
+A row is the conversation as the model saw it: nothing is summarised, trimmed or repaired. Where a trace does not say
+what the model saw, or a usual loader would change it on the way, there is no row but a detail that says why.
+
+Invariants:
+- the same trace gives the same bytes: canonical JSON, one line;
+- `content` is always there, `""` where the model or a tool said nothing; `reasoning_content` only where it was recorded;
+- arguments are objects; every tool message names its call and its tool;
+- provenance columns begin with `tracemark_`, so that they neither collide with what a trainer looks for nor make the
+  file look like a trace format of its own; they are all there, null where nobody knows.
+
+Observations of a step without calls come as a user message: a harness without native calls has no other way to send
+them. All tools of the harness stand in for the recorded ones where the trace records none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from tracemark import digest
+from tracemark.digest import JSON
+from tracemark.exporters.select import Facts
+from tracemark.harness.tools import ToolSchemaError, reduce_tool
+
+NAME = "sft"
+"""The exporter's name, in manifests and in the kind of its annotations (`exports.sft`)."""
+
+VERSION = "1"
+"""Raised when the same trace would give another row."""
+
+FILE = "sft.jsonl"
+"""The file of an export that holds its rows."""
+
+COLUMNS = {
+    "messages": "list: json",
+    "tools": "list: json",
+    "tracemark_fingerprint": "dtype: string",
+    "tracemark_grader": "dtype: string",
+    "tracemark_model": "dtype: string",
+    "tracemark_task": "dtype: string",
+    "tracemark_trace_id": "dtype: string",
+}
+"""The columns of a row, each with the feature that the dataset card declares for it."""
+
+DETAILS = {
+    "subagent": "a sub-agent's part of another run",
+    "continuation": "the later part of another run",
+    "continued": "the earlier part of a run that goes on in another document",
+    "demonstration": "shown to a model, not made by one",
+    "rendered": "the assistant's text is a rendering that the model never wrote",
+    "copied-context": "a step is copied from another trace",
+    "without-model-call": "an agent step was made without a call of the model",
+    "no-assistant-step": "the agent never spoke",
+    "user-calls": "the user's side called tools",
+    "context-rewritten": "the harness rewrote the context during the run, so no single conversation was seen",
+    "stray-observation": "an observation belongs to no agent step",
+    "unlinked-results": "it cannot be told which result answers which call",
+    "media": "an image or a sound is part of the conversation, and the store does not hold its bytes",
+    "tools-unknown": "tools are called, and nobody says which were offered",
+    "tools-unreadable": "a recorded tool definition is none",
+    "integer-beyond-64-bit": "a number that common loaders turn into another one",
+    "lone-surrogate": "half a character that common loaders cannot read",
+}
+"""Every detail of `not-trainable`, with its meaning."""
+
+_LONE_SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*\\ud[89a-f]")
+
+
+class Rendered(NamedTuple):
+    """What a trace gives: a row, or the reason why there is none. Exactly one of the two is None."""
+
+    line: bytes | None
+    """The row's canonical JSON and a newline."""
+    untrainable: str | None
+    """A key of `DETAILS`."""
+
+
+class _UntrainableError(Exception):
+    """There is no row; the argument is a key of `DETAILS`."""
+
+
+def render(trajectory: Mapping[str, JSON], known: Facts, bound: Sequence[dict[str, Any]] | None = None) -> Rendered:
+    """Return the row of one trace.
+
+    Args:
+        trajectory: the ATIF document of the stored line.
+        known: the trace as it stands now; gives the provenance columns, and the details that only a run's facts show.
+        bound: definitions of the harness's tools, used where the trajectory records none; None when they are unknown.
+    """
+    try:
+        if known.untrainable is not None:
+            return Rendered(None, known.untrainable)
+        messages = _messages(trajectory)
+        row = {
+            "messages": messages,
+            "tools": _tools(trajectory, messages, bound),
+            "tracemark_fingerprint": known.fingerprint,
+            "tracemark_grader": known.grader,
+            "tracemark_model": known.model,
+            "tracemark_task": known.task,
+            "tracemark_trace_id": known.id,
+        }
+    except _UntrainableError as error:
+        return Rendered(None, str(error))
+    line = digest.canonical(row) + b"\n"
+    if b"\\ud" in line and _LONE_SURROGATE.search(line):
+        return Rendered(None, "lone-surrogate")
+    return Rendered(line, None)
+
+
+def _messages(trajectory: Mapping[str, JSON]) -> list[dict[str, JSON]]:
+    if trajectory.get("continued_trajectory_ref") is not None:
+        raise _UntrainableError("continued")
+    messages: list[dict[str, JSON]] = []
+    spoken = False
+    for step in trajectory["steps"]:
+        _refuse_unusual(step)
+        results = (step.get("observation") or {}).get("results") or []
+        if step["source"] == "agent":
+            spoken = True
+            calls = step.get("tool_calls") or []
+            messages.append(_assistant(step, calls))
+            messages += _answers(calls, results)
+        elif results:
+            raise _UntrainableError("stray-observation")
+        else:
+            messages.append({"role": step["source"], "content": _content(step.get("message"))})
+    if not spoken:
+        raise _UntrainableError("no-assistant-step")
+    return messages
+
+
+def _refuse_unusual(step: Mapping[str, JSON]) -> None:
+    """Raise for a step that is not simply a part of the conversation which the model saw."""
+    if step.get("is_copied_context"):
+        raise _UntrainableError("copied-context")
+    if step["source"] == "agent" and step.get("llm_call_count") == 0:
+        raise _UntrainableError("without-model-call")
+    extra = step.get("extra")
+    if not isinstance(extra, dict):
+        return
+    if step["source"] != "agent" and (extra.get("tool_calls") or extra.get("user_tool_calls")):
+        raise _UntrainableError("user-calls")
+    management = extra.get("context_management")
+    if management and not (isinstance(management, dict) and management.get("boundary") == "append"):
+        raise _UntrainableError("context-rewritten")
+
+
+def _assistant(step: Mapping[str, JSON], calls: list[dict[str, JSON]]) -> dict[str, JSON]:
+    message: dict[str, JSON] = {"role": "assistant", "content": _content(step.get("message"))}
+    if step.get("reasoning_content") is not None:
+        message["reasoning_content"] = step["reasoning_content"]
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": call["tool_call_id"],
+                "type": "function",
+                "function": {"name": call["function_name"], "arguments": _exact(call["arguments"])},
+            }
+            for call in calls
+        ]
+    return message
+
+
+def _answers(calls: list[dict[str, JSON]], results: list[dict[str, JSON]]) -> list[dict[str, JSON]]:
+    """Return the messages that carry the results of one agent step to the model."""
+    if not calls:
+        if len(results) > 1:
+            raise _UntrainableError("unlinked-results")
+        return [{"role": "user", "content": _content(result.get("content"))} for result in results]
+    names = {call["tool_call_id"]: call["function_name"] for call in calls}
+    if results and len(names) != len(calls):
+        raise _UntrainableError("unlinked-results")
+    answered = set()
+    messages = []
+    for result in results:
+        call_id = result.get("source_call_id")
+        if (
+            call_id is None
+            and len(calls) == len(results) == 1
+            and "original_call_id" not in (result.get("extra") or {})
+        ):
+            call_id = calls[0]["tool_call_id"]
+        if call_id not in names or call_id in answered:
+            raise _UntrainableError("unlinked-results")
+        answered.add(call_id)
+        content = _content(result.get("content"))
+        messages.append({"role": "tool", "tool_call_id": call_id, "name": names[call_id], "content": content})
+    return messages
+
+
+def _content(value: JSON) -> str | list[dict[str, str]]:
+    """Return a message's content: the text, or its text parts; null is the empty text."""
+    if isinstance(value, str):
+        return value
+    if any(part.get("type") != "text" for part in value or ()):
+        raise _UntrainableError("media")
+    return [{"type": "text", "text": part["text"]} for part in value] if value else ""
+
+
+def _tools(
+    trajectory: Mapping[str, JSON], messages: list[dict[str, JSON]], bound: Sequence[dict[str, Any]] | None
+) -> list[JSON]:
+    recorded = trajectory["agent"].get("tool_definitions")
+    called = any("tool_calls" in message for message in messages)
+    if recorded is None or (called and not recorded):
+        if bound is None and called:
+            raise _UntrainableError("tools-unknown")
+        recorded = list(bound or ())
+    wrapped = _wrapped(digest.canonical(recorded))
+    if isinstance(wrapped, str):
+        raise _UntrainableError(wrapped)
+    return wrapped
+
+
+@lru_cache(maxsize=256)
+def _wrapped(definitions: bytes) -> list[JSON] | str:
+    """Return tool definitions as functions, or the detail that says why not; most traces of a harness share theirs.
+
+    A definition that is wrapped already is kept to the letter, unless null members show that a table padded it.
+    """
+    wrapped = []
+    for definition in digest.load_canonical(definitions):
+        if not _is_function(definition) or b"null" in digest.canonical(definition):
+            try:
+                definition = {"type": "function", "function": reduce_tool(definition)}
+            except ToolSchemaError:
+                return "tools-unreadable"
+        wrapped.append(definition)
+    try:
+        _exact(wrapped)
+    except _UntrainableError as error:
+        return str(error)
+    return wrapped
+
+
+def _is_function(definition: JSON) -> bool:
+    function = definition.get("function") if isinstance(definition, dict) else None
+    return isinstance(function, dict) and isinstance(function.get("name"), str) and definition.get("type") == "function"
+
+
+def _exact(value: JSON) -> JSON:
+    """Return `value`; raise when a number in it is one that common loaders change."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+        elif isinstance(item, int) and not -(2**63) <= item < 2**63:
+            raise _UntrainableError("integer-beyond-64-bit")
+    return value
