@@ -1,0 +1,10 @@
+"""The catalogue: a SQLite projection of the data files, which can always be made again.
+
+Beside `migrations` the only place that knows SQL. Rows come from `row` and `annotations`; nothing here reads a data
+file. `reader` answers questions and can open a catalogue read-only; `writer` enters and removes data files.
+"""
+
+from tracemark.store.catalogue.reader import SCHEMA, Reader, Restated, Stored
+from tracemark.store.catalogue.writer import Catalogue
+
+__all__ = ["SCHEMA", "Catalogue", "Reader", "Restated", "Stored"]

@@ -1,0 +1,241 @@
+"""Questions to the catalogue.
+
+Invariants:
+- nothing here changes the database, so a catalogue opened read-only answers everything but `find`;
+- answers are ordered by the traces' places in the files, so that readers open each file and frame once.
+"""
+
+# Only constants of this package are written into statements; every value is bound.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from tracemark import digest
+from tracemark.digest import JSON
+from tracemark.store.annotations import OUTCOMES, STAMPS
+from tracemark.store.row import TraceRow
+from tracemark.store.segment import Location
+
+SCHEMA = 1
+"""How many steps `migrations` has; `user_version` of a catalogue that is up to date."""
+
+_BATCH = 500
+_FIELDS = len(TraceRow._fields)
+_LOCATION = 'frame_offset, frame_length, "offset", length'
+COLUMNS = ", ".join((*TraceRow._fields, "file", _LOCATION))
+_FLAGS = tuple(
+    TraceRow._fields.index(name)
+    for name in ("contradicted", "mixed", "rendered", "demonstration", "copied", "uncalled")
+)
+
+
+class Stored(NamedTuple):
+    """A trace and where its line is."""
+
+    row: TraceRow
+    """What the first statement says."""
+    file: str
+    """Name of the segment, relative to `traces/`."""
+    location: Location
+    """Where the line is in it."""
+
+
+class Restated(NamedTuple):
+    """How the present state of a trace differs from its first statement."""
+
+    fields: dict[str, JSON]
+    """Fields of the row that differ, with their present values."""
+    conflicts: tuple[str, ...]
+    """What its statements disagree about."""
+    choices: dict[str, JSON]
+    """For each fingerprint that a statement declares, the fields of that statement."""
+
+
+class Reader:
+    """An open catalogue that is only asked.
+
+    Args:
+        connection: a connection in autocommit mode.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+        self._paths: dict[int, str] = {}
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open the database file `path` read-only.
+
+        Raises:
+            sqlite3.Error: when it is missing or no database.
+        """
+        return cls(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    def version(self) -> int:
+        """Return the version of the catalogue's schema; 0 for a new file."""
+        version: int = self._one("PRAGMA user_version")
+        return version
+
+    def files(self) -> dict[str, int]:
+        """Return the names of the data files entered, with their number of lines."""
+        return dict(self._db.execute("SELECT path, lines FROM files"))
+
+    def lookup(self, ids: Iterable[bytes]) -> Iterator[Stored]:
+        """Yield the traces among `ids` that are present; batched by the first eight bytes, sorted."""
+        wanted = set(ids)
+        for batch in _batches(sorted({key_of(identity) for identity in wanted})):
+            query = f"SELECT {COLUMNS} FROM traces WHERE key IN ({_marks(batch)})"
+            yield from (s for s in map(self._stored, self._db.execute(query, batch)) if s.row.id in wanted)
+
+    def lookup_raw(self, digests: Iterable[bytes]) -> Iterator[Stored]:
+        """Yield the traces that were made of the raw records `digests`."""
+        wanted = set(digests)
+        for batch in _batches(sorted({key_of(raw) for raw in wanted})):
+            query = f"SELECT {COLUMNS} FROM traces WHERE raw_key IN ({_marks(batch)})"
+            yield from (s for s in map(self._stored, self._db.execute(query, batch)) if s.row.raw in wanted)
+
+    def between(self, low: bytes, high: bytes, limit: int) -> list[bytes]:
+        """Return at most `limit` ids from `low` to `high`, both included, sorted."""
+        query = "SELECT id FROM traces WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
+        return [row[0] for row in self._db.execute(query, (low, high, limit))]
+
+    def select(
+        self, fingerprints: Collection[str | None] | None, ids: Collection[bytes] | None
+    ) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
+        """Yield traces in the order of their files and places: first statement, present state, what replaces them.
+
+        Args:
+            fingerprints: only traces first stated or restated under one of these; None among them stands for no
+                fingerprint; None instead of them for all.
+            ids: only these traces; None for all.
+        """
+        restated = {r[0]: r[1:] for r in self._db.execute("SELECT id, fields, conflicts, choices FROM restated")}
+        replaced: dict[bytes, tuple[bytes, ...]] = {}
+        for old, new in self._db.execute("SELECT old, new FROM replaced ORDER BY old, new"):
+            replaced[old] = (*replaced.get(old, ()), new)
+        where, parameters = "", []
+        if fingerprints is not None:
+            parameters = sorted(name for name in fingerprints if name is not None)
+            missing = " OR fingerprint IS NULL" if None in fingerprints else ""
+            where = f"WHERE fingerprint IN ({_marks(parameters)}){missing} OR id IN (SELECT id FROM restated)"
+        query = (
+            f"SELECT {COLUMNS} FROM traces JOIN (SELECT number AS n, path FROM files) ON n = file {where}"
+            ' ORDER BY path, frame_offset, "offset"'
+        )
+        rows: Iterable[Stored] = map(self._stored, self._db.execute(query, parameters))
+        if ids is not None:
+            rows = sorted(self.lookup(ids), key=lambda stored: stored[1:])
+        for stored in rows:
+            identity = stored.row.id
+            text = restated.get(identity)
+            yield stored, _restated(text) if text else None, replaced.get(identity, ())
+
+    def annotations(self, kind: str | None, trace: bytes | None) -> list[tuple[bytes, str, Location]]:
+        """Return the annotations in force (digest, file, location), by file and place; None means any kind or trace."""
+        query = (
+            f"SELECT digest, file, {_LOCATION} FROM annotations AS a WHERE (?1 IS NULL OR kind = ?1)"
+            " AND (?2 IS NULL OR trace = ?2)"
+            " AND NOT EXISTS (SELECT 1 FROM superseded WHERE old = a.digest AND superseded.kind = a.kind)"
+        )
+        return self._places(self._db.execute(query, (kind, trace)))
+
+    def known(self, table: str, digests: Collection[bytes]) -> set[bytes]:
+        """Return which of `digests` are in `table` (`annotations` or `refused`) already."""
+        return {row[0] for row in self._where_ids(f"SELECT digest FROM {table} WHERE digest IN", digests)}
+
+    def exports_of(self, trace: bytes) -> list[tuple[bytes, str, Location]]:
+        """Return the annotations (digest, file, location) of the exports that took a trace, by file and place."""
+        query = (
+            f"SELECT a.digest, a.file, {_LOCATION} FROM exported JOIN annotations AS a"
+            " ON a.digest = exported.annotation WHERE exported.trace = ?"
+        )
+        return self._places(self._db.execute(query, (trace,)))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many traces, copies, annotations and refused records there are."""
+        counted = {"traces": "id", "copies": "rowid", "annotations": "digest", "refused": "digest"}
+        return {t: self._one(f"SELECT count(DISTINCT {column}) FROM {t}") for t, column in counted.items()}
+
+    def meta(self, key: str) -> str | None:
+        """Return a setting of the catalogue; None when it was never set."""
+        value: str | None = self._one("SELECT value FROM meta WHERE key = ?", key)
+        return value
+
+    def _path(self, file: int) -> str:
+        if file not in self._paths:
+            self._paths.update(self._db.execute("SELECT number, path FROM files"))
+        return self._paths[file]
+
+    def _places(self, rows: Iterable[Sequence[Any]]) -> list[tuple[bytes, str, Location]]:
+        """Return one place for each digest, ordered by file and place."""
+        found = sorted(((r[0], self._path(r[1]), Location(*r[2:])) for r in rows), key=lambda place: place[1:])
+        return list({place[0]: place for place in reversed(found)}.values())[::-1]
+
+    def _stored(self, values: Sequence[Any]) -> Stored:
+        fields = list(values[:_FIELDS])
+        for index in _FLAGS:
+            fields[index] = bool(fields[index])
+        return Stored(TraceRow(*fields), self._path(values[_FIELDS]), Location(*values[_FIELDS + 1 :]))
+
+    def _one(self, query: str, *parameters: Any) -> Any:
+        with closing(self._db.execute(query, parameters)) as cursor:
+            row = cursor.fetchone()
+        return row[0] if row else None
+
+    def _where_ids(self, query: str, ids: Iterable[bytes]) -> Iterator[tuple[Any, ...]]:
+        batches = _batches(sorted(set(ids)))
+        return chain.from_iterable(self._db.execute(f"{query} ({_marks(b)})", b) for b in batches)
+
+    def stale(self, limit: int) -> list[bytes]:
+        """Return at most `limit` ids of traces whose restated row must be made again, sorted."""
+        return [row[0] for row in self._db.execute("SELECT id FROM stale ORDER BY id LIMIT ?", (limit,))]
+
+    def statement_places(self, ids: Collection[bytes]) -> list[tuple[bytes, str, bytes, str, Location]]:
+        """Return where the statements about traces are: (trace, kind, digest, file, location), by file and place.
+
+        The kind is `trace` for the first statement, `copy` for another copy's, else that of the annotation.
+        """
+        rows = [
+            *self._where_ids(f"SELECT id, 'trace', head, file, {_LOCATION} FROM traces WHERE id IN", ids),
+            *self._where_ids(f"SELECT id, 'copy', head, file, {_LOCATION} FROM copies WHERE id IN", ids),
+            *self._where_ids(
+                f"SELECT trace, kind, digest, file, {_LOCATION} FROM annotations"
+                f" WHERE kind IN ('{STAMPS}', '{OUTCOMES}') AND trace IN",
+                ids,
+            ),
+        ]
+        places = [(r[0], r[1], r[2], self._path(r[3]), Location(*r[4:])) for r in rows]
+        return sorted(places, key=lambda place: place[3:])
+
+    def superseded(self, ids: Collection[bytes]) -> Iterator[tuple[bytes, bytes, str]]:
+        """Yield what annotations about the traces `ids` replace: (trace, digest of the replaced, kind)."""
+        yield from self._where_ids("SELECT trace, old, kind FROM superseded WHERE trace IN", ids)
+
+
+def _restated(texts: Sequence[str]) -> Restated:
+    fields, conflicts, choices = (digest.load_canonical(text.encode()) for text in texts)
+    return Restated(fields, tuple(conflicts), choices)
+
+
+def key_of(identity: bytes) -> int:
+    """Return the index key of a digest: its first eight bytes as a signed integer."""
+    return int.from_bytes(identity[:8], "big", signed=True)
+
+
+def _batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (items[start : start + _BATCH] for start in range(0, len(items), _BATCH))
+
+
+def _marks(items: Sequence[Any]) -> str:
+    return ", ".join("?" * len(items))

@@ -1,0 +1,207 @@
+"""The reading half of the store's facade.
+
+Rows and states come from the catalogue, lines from segments; a line that is handed out by id has had its id recomputed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from tracemark import digest
+from tracemark.digest import JSON
+from tracemark.errors import IntegrityError, UnknownNameError, UsageError
+from tracemark.store import selection as choose
+from tracemark.store.catalogue import Catalogue, Stored
+from tracemark.store.layout import Layout
+from tracemark.store.row import trajectory_slice
+from tracemark.store.segment import Location, read_line, read_lines
+from tracemark.store.selection import Batch, Decisions, Selection, State
+from tracemark.store.state import Statement
+from tracemark.store.statements import refresh, statements
+
+SHORTEST_PREFIX = 6
+"""How many hexadecimal digits of an id must be given at least."""
+
+_SHOWN = 5
+_NOTHING = Decisions()
+
+
+class Note(NamedTuple):
+    """One annotation as it is stored."""
+
+    digest: str
+    """Its digest, 64 hexadecimal digits."""
+    value: dict[str, JSON]
+    """The whole annotation, as in `model.annotation`."""
+
+
+class Reading:
+    """What can be asked of an open store."""
+
+    def __init__(self, layout: Layout, catalogue: Catalogue) -> None:
+        self.layout = layout
+        self.catalogue = catalogue
+
+    def lookup(self, ids: Iterable[str]) -> dict[str, Stored]:
+        """Return the rows, as first stated, of those of `ids` (64 hexadecimal digits each) that are stored."""
+        return {stored.row.trace_id: stored for stored in self.catalogue.lookup(map(bytes.fromhex, ids))}
+
+    def lookup_raw(self, digests: Iterable[str]) -> dict[str, list[Stored]]:
+        """Return, for those raw records of `digests` that are known, the traces that were made of each."""
+        found: dict[str, list[Stored]] = {}
+        for stored in self.catalogue.lookup_raw(map(bytes.fromhex, digests)):
+            found.setdefault(stored.row.raw_digest, []).append(stored)
+        return found
+
+    def resolve(self, prefix: str) -> str:
+        """Return the one trace id that begins with `prefix`.
+
+        Raises:
+            UsageError: when it is no hexadecimal text of 6 to 64 digits, or more than one id begins so.
+            UnknownNameError: when none does.
+        """
+        if not re.fullmatch(rf"[0-9a-f]{{{SHORTEST_PREFIX},64}}", prefix):
+            raise UsageError(
+                f"{prefix!r} is no trace id", hint=f"give {SHORTEST_PREFIX} to 64 hexadecimal digits, in lower case"
+            )
+        low, high = (bytes.fromhex(prefix.ljust(64, end)) for end in "0f")
+        found = [identity.hex() for identity in self.catalogue.between(low, high, _SHOWN + 1)]
+        if not found:
+            raise UnknownNameError(f"no trace has an id that begins with {prefix}", hint="tracemark traces list")
+        if len(found) > 1:
+            shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+            raise UsageError(f"more than one trace id begins with {prefix}: {shown}", hint="give more digits")
+        return found[0]
+
+    def get(self, trace_id: str) -> bytes:
+        """Return the stored line of a trace, without its line feed, its id recomputed.
+
+        Raises:
+            UnknownNameError: when there is no such trace.
+            IntegrityError: when the bytes are not those of the id.
+        """
+        stored = self.lookup([trace_id]).get(trace_id)
+        if stored is None:
+            raise UnknownNameError(f"there is no trace {trace_id}", hint="tracemark traces list")
+        line = read_line(self.layout.path(stored.file), stored.location)
+        if digest.sha256(trajectory_slice(line)) != trace_id:
+            raise IntegrityError("a stored trace is not what its id says", where=trace_id, hint="tracemark check")
+        return line
+
+    def raw(self, trace_id: str) -> bytes:
+        """Return the canonical bytes of a trace's trajectory, whose SHA-256 is its id.
+
+        Raises:
+            UnknownNameError: when there is no such trace.
+            IntegrityError: when the bytes are not those of the id.
+        """
+        return trajectory_slice(self.get(trace_id))
+
+    def select(self, selection: Selection, decisions: Decisions = _NOTHING) -> Iterator[State]:
+        """Yield the present state of the traces that are wanted, in the order of their files and places.
+
+        Args:
+            selection: what is wanted.
+            decisions: the ledger's decisions.
+
+        Raises:
+            IntegrityError: when a file that holds a statement which must be read is damaged.
+        """
+        refresh(self.catalogue, self.layout)
+        # a decision may give any trace any fingerprint, so the catalogue cannot tell then
+        fingerprints = None if decisions.stamps else selection.fingerprints
+        ids = None if selection.traces is None else [bytes.fromhex(trace) for trace in selection.traces]
+        for stored, restated, replaced_by in self.catalogue.select(fingerprints, ids):
+            state = choose.state_of(stored, restated, replaced_by, decisions)
+            if selection.matches(state):
+                yield state
+
+    def state(self, trace_id: str, decisions: Decisions = _NOTHING) -> State:
+        """Return the present state of one trace.
+
+        Raises:
+            UnknownNameError: when there is no such trace.
+        """
+        wanted = Selection(traces=frozenset({trace_id}), superseded=True)
+        for state in self.select(wanted, decisions):
+            return state
+        raise UnknownNameError(f"there is no trace {trace_id}", hint="tracemark traces list")
+
+    def batches(self, selection: Selection, decisions: Decisions = _NOTHING) -> Iterator[Batch]:
+        """Yield the traces that are wanted, one picklable batch a segment; see `select`."""
+        return choose.batches(self.layout.traces, self.select(selection, decisions))
+
+    def lines(self, states: Iterable[State]) -> Iterator[tuple[State, bytes]]:
+        """Yield each state, in the order of `select`, with the stored line of its trace.
+
+        Raises:
+            IntegrityError: when a segment is missing or damaged.
+        """
+        for batch in choose.batches(self.layout.traces, states):
+            yield from zip(batch.states, read_lines(batch.path, [s.location for s in batch.states]), strict=True)
+
+    def statements(self, ids: Collection[str]) -> dict[str, list[Statement]]:
+        """Return the statements in force about those of `ids` that are stored, the first statement first.
+
+        Raises:
+            IntegrityError: when a file that holds one is damaged.
+        """
+        found = statements(self.catalogue, self.layout, [bytes.fromhex(trace) for trace in ids])
+        return {identity.hex(): said for identity, said in found.items()}
+
+    def annotations(self, kind: str | None = None, trace_id: str | None = None) -> Iterator[Note]:
+        """Yield the annotations in force.
+
+        Args:
+            kind: only of this kind; None for all.
+            trace_id: only about this trace; None for all.
+
+        Raises:
+            IntegrityError: when a file of annotations is damaged.
+        """
+        trace = None if trace_id is None else bytes.fromhex(trace_id)
+        return self._notes(self.catalogue.annotations(kind, trace))
+
+    def exports_of(self, trace_id: str) -> Iterator[Note]:
+        """Yield the annotations of the exports that took a trace.
+
+        Raises:
+            IntegrityError: when a file of annotations is damaged.
+        """
+        return self._notes(self.catalogue.exports_of(bytes.fromhex(trace_id)))
+
+    def find(self, words: str, limit: int = 50) -> list[str]:
+        """Return the ids of traces in whose search text all `words` occur, best first, at most `limit`."""
+        return [identity.hex() for identity in self.catalogue.find(words, limit)]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many traces, copies, annotations, refused records, segments and harnesses are stored."""
+        names = self.layout.data_files()
+        return {
+            **self.catalogue.counts(),
+            "segments": sum(name.startswith("segments/") for name in names),
+            "harnesses": len(self.layout.snapshots()),
+        }
+
+    def corpus_digest(self) -> str:
+        """Return the digest that identifies the corpus, 64 hexadecimal digits.
+
+        It is the SHA-256 of the sorted names of segments and annotation files, relative to `traces/`, a line feed after
+        each; annotations of exports are left out, since an export does not change the corpus.
+        """
+        return corpus_digest(self.layout)
+
+    def _notes(self, places: Iterable[tuple[bytes, str, Location]]) -> Iterator[Note]:
+        for name, file, location in places:
+            line = read_line(self.layout.path(file), location)
+            if digest.sha256(line) != name.hex():
+                raise IntegrityError("a stored annotation is not what its digest says", where=file)
+            yield Note(name.hex(), digest.load_canonical(line))
+
+
+def corpus_digest(layout: Layout) -> str:
+    """Return the digest that identifies the corpus, see `Reading.corpus_digest`."""
+    names = [n for n in layout.data_files() if not n.startswith(("refused/", "annotations/exports."))]
+    return digest.sha256("".join(f"{name}\n" for name in names).encode())

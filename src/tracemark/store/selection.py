@@ -1,0 +1,151 @@
+"""Which traces, in what state, in which order: the unit that exports, audits and lists share.
+
+A `Selection` is a value that says what is wanted; `State` is what is true of one trace now, the ledger's decisions
+included, which are passed in because the store does not read the ledger. Rows come in the order of their files and
+frames, and `batches` cuts them by file, so that work can be spread over processes and no other file is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from tracemark.store.catalogue import Restated, Stored
+from tracemark.store.row import TraceRow
+from tracemark.store.segment import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What people decided about traces, as the ledger says now."""
+
+    retracted: frozenset[str] = frozenset()
+    """Ids of retracted traces."""
+    retracted_records: frozenset[str] = frozenset()
+    """Digests of raw records whose traces are retracted with them."""
+    stamps: Mapping[str, str | None] = field(default_factory=dict)
+    """Trace id to the fingerprint that settles its harness; None for a trace that is to have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One trace as it stands now."""
+
+    row: TraceRow
+    """First statement and later ones joined, settled by decisions; `head` is that of the first statement."""
+    file: str
+    """Name of its segment, relative to `traces/`."""
+    location: Location
+    """Where its line is."""
+    conflicts: tuple[str, ...] = ()
+    """Members about which statements disagree and nobody has decided; empty unless contested."""
+    superseded_by: tuple[str, ...] = ()
+    """Ids of traces that a newer importer version made of the same record; empty when it is the newest."""
+    retracted: bool = False
+    """Whether the trace or its record is retracted."""
+    restated: bool = False
+    """Whether later statements or decisions changed anything."""
+
+    @property
+    def trace_id(self) -> str:
+        """The trace's id, 64 hexadecimal digits."""
+        return self.row.id.hex()
+
+    @property
+    def contested(self) -> bool:
+        """Whether statements about the trace disagree and nobody has decided."""
+        return bool(self.conflicts)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What is wanted. None in a member means that it does not matter."""
+
+    fingerprints: frozenset[str | None] | None = None
+    """Present fingerprints; None among them stands for traces without one."""
+    statuses: frozenset[str] | None = None
+    """Present statuses."""
+    tasks: frozenset[str] | None = None
+    """Tasks."""
+    domains: frozenset[str] | None = None
+    """Domains."""
+    formats: frozenset[str] | None = None
+    """Source formats."""
+    traces: frozenset[str] | None = None
+    """Trace ids."""
+    superseded: bool = False
+    """Whether superseded traces are wanted too."""
+    retracted: bool = True
+    """Whether retracted traces are wanted too."""
+
+    def matches(self, state: State) -> bool:
+        """Return whether a trace in `state` is wanted."""
+        row = state.row
+        return (
+            (self.fingerprints is None or row.fingerprint in self.fingerprints)
+            and (self.statuses is None or row.status in self.statuses)
+            and (self.tasks is None or row.task in self.tasks)
+            and (self.domains is None or row.domain in self.domains)
+            and (self.formats is None or row.format in self.formats)
+            and (self.traces is None or state.trace_id in self.traces)
+            and (self.superseded or not state.superseded_by)
+            and (self.retracted or not state.retracted)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Selected traces of one segment, a job for one worker."""
+
+    path: Path
+    """The segment's file."""
+    states: tuple[State, ...]
+    """The traces in the order of their places."""
+
+
+def state_of(stored: Stored, restated: Restated | None, replaced_by: tuple[bytes, ...], decisions: Decisions) -> State:
+    """Return the present state of a trace.
+
+    Args:
+        stored: its first statement.
+        restated: how later statements changed it; None when there are none.
+        replaced_by: ids of traces that name it as superseded.
+        decisions: the ledger's.
+    """
+    row, changed = stored.row, False
+    conflicts: tuple[str, ...] = ()
+    if restated is not None:
+        row, conflicts, changed = row._replace(**restated.fields), restated.conflicts, True
+    trace_id = row.id.hex()
+    if trace_id in decisions.stamps:
+        row = row._replace(**_settled(row, restated, decisions.stamps[trace_id]))
+        conflicts = tuple(path for path in conflicts if not path.startswith("harness."))
+        changed = True
+    retracted = trace_id in decisions.retracted or row.raw.hex() in decisions.retracted_records
+    newer = tuple(identity.hex() for identity in replaced_by)
+    return State(row, stored.file, stored.location, conflicts, newer, retracted, changed)
+
+
+def batches(root: Path, states: Iterable[State]) -> Iterator[Batch]:
+    """Cut states, ordered as `Store.select` gives them, into one batch for each segment.
+
+    Args:
+        root: the folder `traces/`.
+        states: consumed one segment at a time.
+    """
+    for file, group in groupby(states, key=lambda state: state.file):
+        yield Batch(root / file, tuple(group))
+
+
+def _settled(row: TraceRow, restated: Restated | None, fingerprint: str | None) -> dict[str, Any]:
+    """Return the fields of `row` that change when people decide for `fingerprint`."""
+    if fingerprint == row.fingerprint:
+        return {}
+    choice = restated.choices.get(fingerprint) if restated and fingerprint else None
+    if choice is not None:
+        return dict(choice)
+    evidence = "unrecorded" if fingerprint is None else "claimed"
+    return {"fingerprint": fingerprint, "harness": None, "evidence": evidence, "corroborated": 0, "contradicted": False}

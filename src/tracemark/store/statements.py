@@ -1,0 +1,94 @@
+"""Reading what was said of traces, and keeping the catalogue's restated rows true.
+
+Most traces are stated once, and their row says all. For the few that are not, the statements are read from the files,
+joined, and the difference to the first statement is kept in the catalogue, so that selecting reads no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import groupby
+
+from tracemark import digest
+from tracemark.digest import JSON
+from tracemark.store.annotations import OUTCOMES, STAMPS
+from tracemark.store.catalogue import Catalogue, Restated
+from tracemark.store.layout import Layout
+from tracemark.store.row import HEAD_FIELDS, TraceRow, head_of, head_values
+from tracemark.store.segment import read_lines
+from tracemark.store.state import Statement, in_force, join
+
+_BATCH = 256
+_STAMP_FIELDS = ("fingerprint", "harness", "evidence", "corroborated", "contradicted")
+
+
+def statements(catalogue: Catalogue, layout: Layout, ids: Collection[bytes]) -> dict[bytes, list[Statement]]:
+    """Return the statements in force about each of `ids`, the first statement first; traces not present are left out.
+
+    Raises:
+        IntegrityError: when a file that holds one is damaged.
+    """
+    heads: dict[bytes, Statement] = {}
+    others: dict[bytes, dict[str, Statement]] = {}
+    for trace, kind, statement in _read(catalogue, layout, ids):
+        if kind == "trace":
+            heads[trace] = statement
+        else:
+            others.setdefault(trace, {})[statement.digest] = statement
+    replaced: dict[bytes, dict[str, frozenset[str]]] = {}
+    for trace, old, kind in catalogue.superseded(ids):
+        kinds = replaced.setdefault(trace, {STAMPS: frozenset(), OUTCOMES: frozenset()})
+        kinds[kind] = kinds.get(kind, frozenset()) | {old.hex()}
+    found = {}
+    for trace, head in heads.items():
+        more = [s for key, s in others.get(trace, {}).items() if key != head.digest]
+        found[trace] = in_force(head, more, replaced.get(trace, {}))
+    return found
+
+
+def refresh(catalogue: Catalogue, layout: Layout) -> None:
+    """Make the restated rows of all stale traces again.
+
+    Raises:
+        IntegrityError: when a file that holds a statement is damaged.
+    """
+    while catalogue.stale(1):
+        # in one transaction, lest another process add a statement between the reading and the writing
+        with catalogue.transaction():
+            ids = catalogue.stale(_BATCH)
+            said = statements(catalogue, layout, ids)
+            rows = {stored.row.id: stored.row for stored in catalogue.lookup(ids)}
+            catalogue.restate([(i, _restated(rows[i], said[i]) if i in said else None) for i in ids])
+
+
+def _read(catalogue: Catalogue, layout: Layout, ids: Collection[bytes]) -> Iterator[tuple[bytes, str, Statement]]:
+    for file, group in groupby(catalogue.statement_places(ids), key=lambda place: place[3]):
+        places = list(group)
+        for place, line in zip(places, read_lines(layout.path(file), [p[4] for p in places]), strict=True):
+            trace, kind, name = place[:3]
+            yield trace, kind, _statement(name.hex(), kind, line)
+
+
+def _statement(name: str, kind: str, line: bytes) -> Statement:
+    if kind in (STAMPS, OUTCOMES):
+        value: dict[str, JSON] = digest.load_canonical(line)["value"]
+        if kind == STAMPS:
+            return Statement(name, value.get("harness"))
+        return Statement(name, None, value.get("run"), value.get("outcome"))
+    head = head_of(line)
+    return Statement(name, head["harness"], head["run"], head["outcome"])
+
+
+def _restated(row: TraceRow, said: list[Statement]) -> Restated | None:
+    joined = join(said)
+    now = dict(zip(HEAD_FIELDS, head_values(joined.harness, joined.run, joined.outcome), strict=True))
+    changed = {name: value for name, value in now.items() if value != getattr(row, name)}
+    if not changed and not joined.conflicts:
+        return None
+    choices: dict[str, JSON] = {}
+    for statement in said:
+        if statement.harness:
+            values = dict(zip(HEAD_FIELDS, head_values(statement.harness, {}, {}), strict=True))
+            if values["fingerprint"]:
+                choices.setdefault(str(values["fingerprint"]), {name: values[name] for name in _STAMP_FIELDS})
+    return Restated(changed, joined.conflicts, choices)

@@ -1,0 +1,247 @@
+"""The facade of the store: everything that reads or writes `traces/` goes through here.
+
+Writing follows the commit protocol of `docs/format/store.md`: temporary, sync, rename to the content's name, sync of
+the folder, projection. The rename is the one commit point; what a method returned from is durable, and a projection
+that failed is a finding, because the next opening makes up for it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tracemark import digest
+from tracemark.digest import JSON
+from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publish, temporary_folder, write_atomic
+from tracemark.errors import IntegrityError, LockedError, TracemarkError, UsageError
+from tracemark.findings import Finding, finding
+from tracemark.store.annotations import project_annotation, project_refused
+from tracemark.store.catalogue import Catalogue
+from tracemark.store.catchup import EVERYTHING, TEXT, attempt, catch_up, enter
+from tracemark.store.draft import SegmentDraft
+from tracemark.store.layout import Layout
+from tracemark.store.reading import Reading
+from tracemark.store.segment import Location, Packer
+
+
+class Store(Reading):
+    """An open store. Use `Store.open`; usable as a context manager."""
+
+    def __init__(self, layout: Layout, catalogue: Catalogue) -> None:
+        super().__init__(layout, catalogue)
+        self.findings: list[Finding] = []
+        """What went wrong beside the work itself, such as files that are stored and could not be indexed."""
+
+    @classmethod
+    def open(cls, root: Path, *, create: bool = False, catalogue: Path | None = None) -> Self:
+        """Open the store of the corpus at `root` and make its catalogue equal to the folder.
+
+        Args:
+            root: the corpus' folder.
+            create: make an empty store where there is none.
+            catalogue: where the catalogue is kept; None for `.tracemark/catalogue.db`.
+
+        Raises:
+            NoStoreError: when there is none and `create` is false.
+            NewerFormatError: when a newer tracemark wrote the store or the catalogue.
+            LockedError: when another process holds the catalogue for too long.
+        """
+        layout = Layout(root, catalogue)
+        if create:
+            layout.create()
+        layout.require()
+        make_folder(layout.locks)
+        try:
+            store = cls(layout, _open_catalogue(layout))
+            store.findings += catch_up(store.catalogue, layout)
+        except sqlite3.OperationalError as error:
+            raise _unusable(layout, error) from None
+        except sqlite3.DatabaseError:
+            # it is a projection: a damaged one is made again
+            store = cls(layout, _new_catalogue(layout))
+            store.findings.append(finding("catalogue-rebuilt", layout.catalogue.name, "the catalogue was damaged"))
+            store.findings += catch_up(store.catalogue, layout)
+        return store
+
+    def close(self) -> None:
+        """Close the catalogue; every commit that was acknowledged is durable already."""
+        self.catalogue.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- writing
+
+    def workspace(self) -> AbstractContextManager[Path]:
+        """Give a private folder for drafts; at the end of the `with` block it is gone, with all that is uncommitted."""
+        return temporary_folder(self.layout.temporaries)
+
+    def commit_segment(self, draft: SegmentDraft) -> bool:
+        """Give a draft its final name; when this returns, its traces are durable.
+
+        Returns:
+            Whether it is new; false when a segment with the same bytes was there.
+
+        Raises:
+            OSError: when it could not be made durable; nothing may be taken as stored then.
+        """
+        target = self.layout.segment(draft.partition, draft.name)
+        name = target.relative_to(self.layout.traces).as_posix()
+        new = publish(draft.temporary, target, synced=True)
+
+        def project() -> None:
+            if self.catalogue.meta(TEXT) == EVERYTHING:
+                enter(self.catalogue, self.layout, name)
+            else:
+                self.catalogue.add_traces(name, draft.projections, draft.locations)
+
+        self._project(name, project)
+        return new
+
+    def commit_annotations(self, kind: str, annotations: Iterable[Mapping[str, JSON]]) -> int:
+        """Store annotations of one kind; those that are stored already are left out.
+
+        Args:
+            kind: their kind, also the name of their folder.
+            annotations: in stored form, see `model.annotation`.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            UsageError: when one is of another kind, or `kind` cannot name a folder.
+            IntegrityError: when one has not the form of an annotation.
+            OSError: when they could not be made durable.
+        """
+        self.layout.annotation(kind, "")
+        rows = {row.digest: (row, line) for line in _lines(annotations) for row in [project_annotation(line)]}
+        for row, _ in rows.values():
+            if row.kind != kind:
+                raise UsageError(f"an annotation of kind {row.kind!r} was given as one of {kind!r}")
+        for known in self.catalogue.known("annotations", rows.keys()):
+            del rows[known]
+        new = sorted(rows.values(), key=lambda pair: pair[1])
+
+        def project(name: str, locations: tuple[Location, ...]) -> None:
+            self.catalogue.add_annotations(name, [row for row, _ in new], locations)
+
+        self._commit_lines([line for _, line in new], lambda name: self.layout.annotation(kind, name), project)
+        return len(new)
+
+    def commit_refused(self, records: Iterable[Mapping[str, JSON]]) -> int:
+        """Store records that could not be read; those that are stored already are left out.
+
+        Args:
+            records: in the form that `annotations.refused` gives.
+
+        Returns:
+            How many were new.
+
+        Raises:
+            IntegrityError: when one has another form.
+            OSError: when they could not be made durable.
+        """
+        rows = {row.digest: (row, line) for line in _lines(records) for row in [project_refused(line)]}
+        for known in self.catalogue.known("refused", rows.keys()):
+            del rows[known]
+        new = sorted(rows.values(), key=lambda pair: pair[1])
+
+        def project(name: str, locations: tuple[Location, ...]) -> None:
+            self.catalogue.add_refused(name, [row for row, _ in new], locations)
+
+        self._commit_lines([line for _, line in new], self.layout.refused_file, project)
+        return len(new)
+
+    def commit_harness(self, fingerprint: str, snapshot: JSON) -> bool:
+        """Store the snapshot of a harness; to be called before the first trace that names it is committed.
+
+        Args:
+            fingerprint: the harness' fingerprint, which the caller has recomputed from the snapshot.
+            snapshot: what `harness.snapshot.write` gave.
+
+        Returns:
+            Whether it is new.
+
+        Raises:
+            IntegrityError: when a different snapshot is stored under this fingerprint.
+            OSError: when it could not be made durable.
+        """
+        path = self.layout.snapshot(fingerprint)
+        data = digest.canonical(snapshot) + b"\n"
+        if path.exists():
+            if path.read_bytes() != data:
+                raise IntegrityError(
+                    "another snapshot is stored under this fingerprint", where=path.name, hint="tracemark check"
+                )
+            return False
+        write_atomic(path, data)
+        return True
+
+    def reindex(self, *, everything: bool = False) -> None:
+        """Make the catalogue again from the folder.
+
+        Args:
+            everything: whether `find` shall search whole traces, here and in what is stored later.
+
+        Raises:
+            LockedError: when another process is catching up.
+        """
+        self.close()
+        self.catalogue = _new_catalogue(self.layout)
+        if everything:
+            self.catalogue.set_meta(TEXT, EVERYTHING)
+        self.findings += catch_up(self.catalogue, self.layout)
+
+    def _commit_lines(
+        self, lines: list[bytes], target: Callable[[str], Path], project: Callable[[str, tuple[Location, ...]], None]
+    ) -> None:
+        with self.workspace() as folder:
+            packer = Packer(folder / "lines")
+            for line in lines:
+                packer.add(line)
+            packed = packer.close()
+            if packed is None:
+                return
+            path = target(packed.name)
+            publish(packed.temporary, path, synced=True)
+            name = path.relative_to(self.layout.traces).as_posix()
+            self._project(name, lambda: project(name, packed.locations))
+
+    def _project(self, name: str, project: Callable[[], None]) -> None:
+        problem = attempt(name, project)
+        if problem is not None:
+            self.findings.append(problem)
+        crash_point(CrashPoint.PROJECTED)
+
+
+def _lines(values: Iterable[Mapping[str, JSON]]) -> list[bytes]:
+    return [digest.canonical(value) for value in values]
+
+
+def _open_catalogue(layout: Layout) -> Catalogue:
+    return Catalogue(layout.catalogue, layout.locks / "catalogue")
+
+
+def _new_catalogue(layout: Layout) -> Catalogue:
+    """Open an empty catalogue in the place of the present one, which other processes may go on using unharmed."""
+    with lock(layout.locks / "catch-up", blocking=True):
+        for suffix in ("-wal", "-shm", ""):
+            Path(f"{layout.catalogue}{suffix}").unlink(missing_ok=True)
+        return _open_catalogue(layout)
+
+
+def _unusable(layout: Layout, error: sqlite3.OperationalError) -> TracemarkError:
+    if "locked" in str(error) or "busy" in str(error):
+        return LockedError("another process holds the catalogue", where=layout.catalogue.name, hint="try again later")
+    return UsageError(
+        f"the catalogue cannot be used: {error}", where=layout.catalogue.name, hint="give it a place on a local disk"
+    )
