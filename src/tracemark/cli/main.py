@@ -14,6 +14,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 import typer
@@ -88,7 +89,7 @@ def _invoke(arguments: list[str]) -> int:
 
 def _wanted(arguments: Sequence[str]) -> Output:
     """Return the form of output asked for, read before the arguments are known to be right."""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in pairwise([*arguments, ""]):
         value = following if word == "--output" else word.removeprefix("--output=")
         if value in (Output.JSON, Output.JSONL) and word.startswith("--output"):
             return Output(value)

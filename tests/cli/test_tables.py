@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tracemark.cli.tables import cell, write_report, write_rows
+
+ID = "0123456789abcdef" * 4
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def rows_as_text(rows: list[dict[str, object]], stream: io.StringIO | None = None) -> str:
+    stream = stream or io.StringIO()
+    write_rows(rows, stream)
+    return stream.getvalue()
+
+
+def test_a_table_for_a_pipe_has_one_line_per_row_and_whole_ids() -> None:
+    long_task = "word " * 100
+    lines = rows_as_text([{"trace_id": ID, "task": long_task, "reward": 1.0}, {"trace_id": ID[::-1]}]).splitlines()
+    assert len(lines) == 3
+    assert lines[0].split() == ["trace", "id", "task", "reward"]
+    assert ID in lines[1]
+    assert long_task.strip() in lines[1]
+    assert lines[2] == ID[::-1]
+
+
+def test_columns_without_any_value_are_left_out() -> None:
+    assert "split" not in rows_as_text([{"task": "t-1", "split": None}, {"task": "t-2", "split": ""}])
+
+
+def test_text_of_a_trace_cannot_break_out_of_its_cell() -> None:
+    text = rows_as_text([{"task": "one\x1b[2J\u202e\rtwo", "status": "success"}])
+    assert r"one\x1b[2J\u202e\rtwo" in text
+    assert len(text.splitlines()) == 2
+
+
+@pytest.mark.parametrize("columns", ["70", "100", "200"])
+def test_on_a_terminal_no_id_is_cut_or_folded(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    text = rows_as_text([{"trace_id": ID, "task": "a long sentence about the task " * 3}], Terminal())
+    assert ID in text
+
+
+def test_a_terminal_too_narrow_for_the_table_gets_a_block_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    text = rows_as_text([{"trace_id": ID, "status": "success"}, {"trace_id": ID, "status": "failure"}], Terminal())
+    assert text == f"trace id  {ID}\nstatus    success\n\ntrace id  {ID}\nstatus    failure\n"
+
+
+def test_rows_that_hold_a_text_of_several_lines_become_blocks() -> None:
+    text = rows_as_text([{"part": "system", "diff": "--- old\n+++ new\n-a\x07\n+b\n"}])
+    assert text == "part  system\n  --- old\n  +++ new\n  -a\\x07\n  +b\n"
+
+
+def test_a_report_shows_values_then_sections() -> None:
+    stream = io.StringIO()
+    write_report(
+        {
+            "name": "desk_a",
+            "excluded": {"contested": 1, "other-harness": 12},
+            "dry_run": False,
+            "components": {"runtime": {"digest": "d", "evidence": "claimed"}},
+            "fits": ("tm1:a", "tm1:b"),
+        },
+        stream,
+    )
+    assert stream.getvalue() == (
+        "name     desk_a\n"
+        "dry run  no\n"
+        "fits     tm1:a, tm1:b\n"
+        "\n"
+        "excluded:\n"
+        "  contested      1\n"
+        "  other-harness  12\n"
+        "\n"
+        "components:\n"
+        "name     digest  evidence\n"
+        "runtime  d       claimed\n"
+    )
+
+
+def test_a_mapping_of_unlike_mappings_is_shown_flat() -> None:
+    stream = io.StringIO()
+    write_report({"parts": {"runtime": {"parser": "p"}, "tool_bindings": {"refund": "r"}}}, stream)
+    assert stream.getvalue() == "parts:\n  runtime / parser        p\n  tool_bindings / refund  r\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, ""),
+        (True, "yes"),
+        (0, "0"),
+        (0.5, "0.5"),
+        ([], ""),
+        (["a", "b\n"], r"a, b\n"),
+        ({"a": 1}, "a=1"),
+        ({"a": {"b": 1}}, '{"a": {"b": 1}}'),
+    ],
+)
+def test_a_value_on_one_line(value: object, shown: str) -> None:
+    assert cell(value) == shown
