@@ -117,6 +117,11 @@ CODES: dict[str, Code] = {
         "Two harness versions differ only in observation handlers, so content alone cannot tell their traces apart.",
         "record the runs with `tracemark.record`, or export with the policy `recorded`",
     ),
+    "snapshot-unreadable": Code(
+        _ERROR,
+        "A snapshot of a harness is damaged, or was written by a newer tracemark.",
+        "restore the file with `git checkout` or `dvc pull`",
+    ),
     "source-unparsable": Code(
         _ERROR,
         "A Python file or a template cannot be parsed, so what it imports cannot be known.",
@@ -148,11 +153,126 @@ CODES: dict[str, Code] = {
         "A journal is still being written; it was skipped.",
         "ingest again when the run has ended",
     ),
+    "batch-invalid": Code(
+        _ERROR,
+        "A batch.yaml cannot be understood; nothing of it was used.",
+        "correct it and ingest again",
+    ),
+    "format-unknown": Code(
+        _ERROR,
+        "A file is of no format that is known.",
+        "tracemark ingest --format NAME, or leave the file out",
+    ),
+    "format-tie": Code(
+        _ERROR,
+        "A file fits several formats equally well.",
+        "tracemark ingest --format NAME",
+    ),
+    "empty-file": Code(
+        _ERROR,
+        "A file holds nothing.",
+        "fetch the file again, or leave it out",
+    ),
+    "git-lfs-pointer": Code(
+        _ERROR,
+        "A Git-LFS pointer stands in place of a file.",
+        "git lfs pull",
+    ),
+    "utf-16": Code(
+        _ERROR,
+        "A file is UTF-16, not UTF-8.",
+        "iconv -f UTF-16 -t UTF-8 FILE",
+    ),
+    "invalid-utf8": Code(
+        _ERROR,
+        "A record holds bytes that are not UTF-8.",
+        "export it again as UTF-8",
+    ),
+    "unreadable": Code(
+        _ERROR,
+        "A file cannot be opened or read.",
+        "check its permissions",
+    ),
+    "symlink-outside": Code(
+        _ERROR,
+        "A symbolic link leads out of the given folder; it was not followed.",
+        "copy the file into the folder, or give its own path",
+    ),
+    "path-outside": Code(
+        _ERROR,
+        "An archive member's name leads out of the archive; it was not read.",
+        "unpack the archive and look at the file",
+    ),
+    "compressed-broken": Code(
+        _ERROR,
+        "A compressed file cannot be expanded.",
+        "fetch the file again, or expand it by hand",
+    ),
+    "expanded-too-large": Code(
+        _ERROR,
+        "A compressed file expands to more than ingest.max_expanded.",
+        "raise ingest.max_expanded in params.yaml if the file is what it should be",
+    ),
+    "record-too-large": Code(
+        _ERROR,
+        "A record is larger than ingest.max_record.",
+        "raise ingest.max_record in params.yaml if the record is what it should be",
+    ),
+    "record-truncated": Code(
+        _ERROR,
+        "The last record of a file is half-written.",
+        "ingest again when the writer has finished, or cut the last line",
+    ),
+    "record-not-json": Code(
+        _ERROR,
+        "A record is not JSON.",
+        "look at the place named, correct it and ingest again",
+    ),
+    "record-not-object": Code(
+        _ERROR,
+        "A record is JSON of another kind than its format wants.",
+        "look at the place named",
+    ),
+    "too-deep": Code(
+        _ERROR,
+        "A record is nested too deeply to be judged.",
+        "look at the place named",
+    ),
+    "newer-format": Code(
+        _ERROR,
+        "A record says a version of its format that is not known.",
+        "upgrade tracemark",
+    ),
+    "not-atif": Code(
+        _ERROR,
+        "A record is no ATIF trajectory, and no near miss of one that can be repaired without a guess.",
+        "look at the place named",
+    ),
+    "not-chat": Code(
+        _ERROR,
+        "A record is no list of chat messages.",
+        "look at the place named",
+    ),
+    "unknown-role": Code(
+        _ERROR,
+        "A message has a role that is not known; who spoke is not guessed.",
+        "rename the role, or ask for an importer of that format",
+    ),
+    "trial-without-trajectory": Code(
+        _ERROR,
+        "A Harbor trial has no trajectory: the agent wrote none.",
+        "leave the trial out, or run it again",
+    ),
     # store
     "stored-not-indexed": Code(
         _WARNING,
         "A segment is stored and could not be entered in the catalogue.",
         "tracemark reindex",
+    ),
+    "catalogue-rebuilt": Code(
+        _WARNING,
+        "The catalogue was damaged and was made again from the stored files; nothing is lost.",
+        "",
     ),
     # ledger
     "ledger-torn-line": Code(

@@ -1,0 +1,205 @@
+"""ATIF, versions 1.0 to 1.8: one document, JSON lines, or the trajectories of a Harbor trial.
+
+Keeps: everything the format has, in place; what it does not have (unknown members, values of the wrong kind) in the
+`extra` of the same object, named in `source.repairs`. Run facts and outcome come from the root's `extra.tracemark` (an
+export of ours), else from the Harbor trial around the document, else from the document's own labels.
+Drops: nothing of the document but the root's `extra.tracemark`, which becomes stamp, run and outcome of the trace, and
+an `extra` that is empty without it (an export marks an original `{}` by `empty_extra`).
+Invents: `schema_version` (always ATIF-v1.8), step ids where they are wrong, a `trajectory_id` for embedded documents
+without one, `tool_call_id`s and agent labels where they are missing. Each is named in `source.repairs`.
+
+`extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is) and
+`empty_extra`, all optional. A stamp that names another trajectory than the one read here, or none, keeps its digests, but
+its evidence falls to `claimed`.
+
+Documents that belong together: a sub-agent's document in the same folder is embedded where the main one names it by
+`trajectory_path`, and is not a trace of its own; found alone it has `run.role` subagent. A continuation is a trace of its
+own with `run.role` continuation, linked by `run.continues` and `run.continued_by` (file names as the producer wrote them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from tracemark import digest, model
+from tracemark.importers import atif_carried, atif_harbor, atif_join, atif_repair
+from tracemark.importers.base import (
+    Context,
+    Document,
+    Head,
+    Imported,
+    Record,
+    Refused,
+    Unit,
+    documents,
+    fill_from_batch,
+    refuse,
+    source_of,
+)
+from tracemark.importers.content import Walk, dump, observed, walk
+
+SUCCESS = (
+    ("extra.tracemark.outcome", "as carried"),
+    (
+        "Harbor result.json: exception_info, or exception.txt",
+        "error; a timeout of the agent that was graded: by reward",
+    ),
+    ("Harbor result.json: verifier_result", "by reward: success from ingest.success_reward on, else failure"),
+    ("none of these", "unknown"),
+)
+"""Which source verdict gives which status, in the order in which they are looked for."""
+
+TERMINUS = "terminus-2"
+TERMINUS_CUT = "Task Description:"
+"""What Terminus-2 writes between its prompt template and the task."""
+
+
+class AtifImporter:
+    """Reads ATIF."""
+
+    name = "atif"
+    version = "1"
+
+    def recognise(self, head: Head) -> int:
+        """Return 100 for a stated ATIF version, 90 for an object with `agent` and `steps`, 80 for an event stream."""
+        members = head.members
+        version = head.value.get("schema_version") if isinstance(head.value, dict) else None
+        if "__header__" in members and "schema_version" in members:
+            return 80
+        if "steps" in members and isinstance(version, str) and version.upper().startswith("ATIF"):
+            return 100
+        if members.get("agent") == "{" and members.get("steps") == "[":
+            return 90
+        return 85 if b'"ATIF-v' in head.data[:400] and members.get("agent", "{") == "{" else 0
+
+    def unit(self, head: Head) -> Unit:
+        """Return `line` for JSON lines; an event stream (a header line, then a line a step) is one document."""
+        return "line" if head.lines and "__header__" not in head.members else "document"
+
+    def read(self, record: Record) -> Iterator[Imported | Refused]:
+        """Yield the trace of each document in the record; nothing for a document that is embedded in another."""
+        if atif_join.is_embedded_elsewhere(self.trace, record):
+            return
+        if record.raw.startswith(b'{"__header__"'):
+            yield from self._stream(record)
+            return
+        for document in documents(record):
+            yield document if isinstance(document, Refused) else self.trace(record, document)
+
+    def trace(self, record: Record, document: Document, context: Context | None = None) -> Imported | Refused:
+        """Return the trace of one document, or why there is none; `context` stands in for the record's own."""
+        value = document.value
+        if not isinstance(value, dict):
+            return refuse("record-not-object", document, f"{_kind(value)} where a trajectory was expected")
+        try:
+            return self._trace(record, document, value, context or record.context)
+        except RecursionError:
+            return refuse("too-deep", document, "nested too deeply to be judged")
+
+    def _trace(self, record: Record, document: Document, value: dict[str, Any], context: Context) -> Imported | Refused:
+        carried = atif_carried.take(value)
+        repairs = list(carried.repairs)
+        fault = atif_repair.raise_version(value, repairs)
+        if fault:
+            return refuse("newer-format", document, fault)
+        repairs += atif_join.embed(value, context)
+        walked = _judge(value, repairs)
+        if isinstance(walked, str):
+            return refuse("not-atif", document, walked)
+        role = atif_join.role_of(value, context)
+        raw = dump(value, walked.content)
+        run, outcome = _facts(value, context, carried)
+        run |= atif_join.links_of(value, context, role)
+        fill_from_batch(run, context.batch)
+        stamp = carried.stamp_for(digest.sha256(raw), repairs)
+        return Imported(
+            trajectory=value,
+            trajectory_bytes=raw,
+            run=run,
+            outcome=outcome,
+            source=source_of(self, record, document, repairs),
+            stamp=stamp,
+            content=walked.content,
+            observed=observed(walked.content, main_agent=role != "subagent"),
+            where=document.where,
+        )
+
+    def _stream(self, record: Record) -> Iterator[Imported | Refused]:
+        header: dict[str, Any] | None = None
+        repairs: tuple[str, ...] = ("event stream: the header and its steps were put together",)
+        for document in documents(record):
+            if isinstance(document, Refused):
+                yield document
+            elif not isinstance(document.value, dict):
+                yield refuse("record-not-object", document, f"{_kind(document.value)} in an event stream")
+            elif header is None:
+                header = {key: value for key, value in document.value.items() if key != "__header__"}
+                header["steps"] = []
+                repairs += document.repairs
+            else:
+                header["steps"].append(document.value)
+        if header is not None:
+            yield self.trace(record, Document(header, record.raw, record.where, repairs))
+
+
+def _facts(
+    value: dict[str, Any], context: Context, carried: atif_carried.Carried
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return run and outcome: what the document carried, else what its trial says, else what its labels say."""
+    trial = atif_harbor.facts(value, context)
+    run = {**trial.run, **(carried.run or {})}
+    model = value["agent"].get("model_name")
+    if model:
+        run["model"] = {"name": model, **run.get("model", {})}
+    return run, carried.outcome or trial.outcome
+
+
+def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:
+    """Return the walk over a document that is valid, or was made so; the reason when it cannot be."""
+    if _fast(value):
+        walked = _walk(value)
+        if walked.sound:
+            return walked
+    # pydantic costs 50 ms to import, and an ordinary document never comes here
+    from tracemark.model.trajectory import problems  # noqa: PLC0415
+
+    if problems(value):
+        repairs += atif_repair.repair(value)
+        left = problems(value)
+        if left:
+            place, reason = left[0]
+            return f"{place}: {reason}" + (f" (and {len(left) - 1} more)" if len(left) > 1 else "")
+    return _walk(value)
+
+
+def _walk(value: dict[str, Any]) -> Walk:
+    cut = TERMINUS_CUT if value["agent"]["name"] == TERMINUS else None
+    return walk(value, prompt_cut=cut)
+
+
+@cache
+def _schema() -> Any:
+    schema = orjson.loads((Path(model.__file__).parent / "trajectory.schema.json").read_bytes())
+    return jsonschema_rs.validator_for(schema)
+
+
+def _fast(value: dict[str, Any]) -> bool:
+    try:
+        return bool(_schema().is_valid(value))
+    except ValueError:
+        # a lone surrogate in a member's name
+        return False
+
+
+def _kind(value: object) -> str:
+    return {list: "an array", str: "a text", bool: "a truth value", type(None): "null"}.get(type(value), "a number")
+
+
+IMPORTER = AtifImporter()
+"""The importer, as the registry names it."""

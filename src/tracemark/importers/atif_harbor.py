@@ -1,0 +1,115 @@
+"""What a Harbor trial folder says around its trajectory: `result.json`, `config.json`, `exception.txt`.
+
+Paths, hosts and job ids in these files are labels of one machine and are not taken over. Times are kept as written;
+Harbor writes them without a zone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tracemark import digest
+from tracemark.digest import NotJSONError
+from tracemark.importers.base import Context, outcome_of_reward
+
+_TIMEOUT = "AgentTimeoutError"
+_SAMPLING = ("temperature", "top_p", "reasoning_effort", "max_tokens")
+
+
+class Facts(NamedTuple):
+    """Run and outcome as the trial tells them."""
+
+    run: dict[str, Any]
+    outcome: dict[str, Any]
+
+
+def facts(trajectory: dict[str, Any], context: Context) -> Facts:
+    """Return what the trial around `trajectory` says; an empty run and an unknown outcome outside a trial."""
+    if context.trial is None:
+        return Facts(_rendering(trajectory, {}), {"status": "unknown"})
+    result = _object(context.trial_file("result.json"))
+    config = _object(context.trial_file("config.json")) or _dict(result, "config")
+    return Facts(_run(trajectory, result, config), _outcome(result, context))
+
+
+def _run(trajectory: dict[str, Any], result: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    agent = _dict(config, "agent")
+    kwargs = _dict(agent, "kwargs")
+    run: dict[str, Any] = {}
+    for name, value in (
+        ("task", result.get("task_name")),
+        ("domain", result.get("source") or _dict(config, "task").get("source")),
+        ("start", result.get("started_at")),
+        ("end", result.get("finished_at")),
+    ):
+        if isinstance(value, str) and value:
+            run[name] = value
+    attempt = config.get("attempt", result.get("attempt"))
+    if isinstance(attempt, int) and not isinstance(attempt, bool):
+        run["attempt"] = attempt
+    model = agent.get("model_name")
+    if isinstance(model, str):
+        run["model"] = {"name": model}
+    sampling = {name: kwargs[name] for name in _SAMPLING if name in kwargs}
+    if sampling:
+        run["sampling"] = sampling
+    kind = _dict(config, "environment").get("type")
+    if isinstance(kind, str):
+        run["environment"] = {"type": kind}
+    return run | _rendering(trajectory, kwargs)
+
+
+def _rendering(trajectory: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return whether the agent's texts are a rendering; only Terminus-2 rewrites what the model wrote.
+
+    It does so unless told `raw_content`, and the trajectory does not say whether it was told: without the trial's
+    config the text counts as rendered.
+    """
+    if trajectory["agent"]["name"] != "terminus-2":
+        return {}
+    return {"rendered": _dict(kwargs, "trajectory_config").get("raw_content") is not True}
+
+
+def _outcome(result: dict[str, Any], context: Context) -> dict[str, Any]:
+    exception = result.get("exception_info")
+    stopped = ""
+    if isinstance(exception, dict):
+        stopped = str(exception.get("exception_type") or "exception")
+    elif exception is not None or context.trial_file("exception.txt") is not None:
+        stopped = "exception"
+    verdict = _verdict(result, context.limits.success_reward)
+    if stopped and not (stopped == _TIMEOUT and verdict):
+        verdict = {**(verdict or {}), "status": "error", "rule": "exception"}
+    outcome = verdict or {"status": "unknown"}
+    return {**outcome, "termination": stopped} if stopped else outcome
+
+
+def _verdict(result: dict[str, Any], success_reward: float) -> dict[str, Any] | None:
+    verifier = result.get("verifier_result")
+    if not isinstance(verifier, dict):
+        return None
+    rewards = verifier.get("rewards")
+    reward = verifier.get("reward")
+    outcome: dict[str, Any] = {}
+    if isinstance(rewards, dict):
+        outcome["checks"] = rewards
+        reward = rewards.get("reward", next(iter(rewards.values())) if len(rewards) == 1 else None)
+    if reward is None:
+        return {**outcome, "status": "unknown"} if outcome else None
+    judged = outcome_of_reward(reward, success_reward)
+    return {**outcome, **judged, "grader": {"name": "harbor-verifier"}, "rule": "reward"}
+
+
+def _object(raw: bytes | None) -> dict[str, Any]:
+    if raw is None:
+        return {}
+    try:
+        value = digest.loads(raw).value
+    except NotJSONError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _dict(value: dict[str, Any], name: str) -> dict[str, Any]:
+    found = value.get(name)
+    return found if isinstance(found, dict) else {}

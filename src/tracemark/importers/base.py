@@ -1,0 +1,324 @@
+"""What every importer takes and gives, and the reading that all of them share.
+
+An importer turns one record (the bytes of one document, or of one line) into traces. It sees bytes and the context that
+`source` found for them, never a path to follow on its own; it raises for no content: what cannot be read is given as
+`Refused`, with its bytes and the next step.
+
+Each importer module's docstring has three lists: *keeps* (what of the source reaches the trace, and where), *drops*, and
+*invents* (what the trace says that no byte of the source said). Whatever is altered on the way is named in the trace's
+`source.repairs`, one short text each.
+
+Invariants:
+- the raw digest is the SHA-256 of the record's bytes without the white space around them (and without a byte order
+  mark, which belongs to the file), so a document and the same document as a line of a JSONL file are one record;
+- labels and places are relative to the path that was given, with `/`, never absolute.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from tracemark import digest
+from tracemark.digest import JSON, NotJSONError
+
+if TYPE_CHECKING:
+    from tracemark.harness.match import Content
+
+EXCERPT = 262_144
+"""How many bytes of a refused record are kept, from its beginning."""
+
+SPACE = b" \t\r\n"
+"""The white space that JSON allows around a value, and that no raw digest counts."""
+
+_MAX_VALUES = 10_000
+_BLANK = re.compile(r"[ \t\r\n]*")
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+Unit = Literal["line", "document"]
+"""What one record of a file is: each line, or the file as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a source is read."""
+
+    max_record: int = 67_108_864
+    """Largest record, in bytes; a larger one is refused."""
+    max_expanded: int = 1_073_741_824
+    """How many bytes one compressed file may expand to; what follows is refused."""
+    success_reward: float = 1.0
+    """Reward from which on a run without a verdict of its own counts as success (`params.yaml: ingest`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One trace that an importer read."""
+
+    trajectory: dict[str, Any]
+    """The ATIF v1.8 document, valid by `model.trajectory`."""
+    trajectory_bytes: bytes
+    """Its canonical bytes; their SHA-256 is the trace's id."""
+    run: dict[str, Any]
+    """The run facts (`RUN`); empty when the source says nothing."""
+    outcome: dict[str, Any]
+    """The outcome (`OUTCOME`), at least its `status`."""
+    source: dict[str, Any]
+    """Format, label, raw digest, importer, version and repairs (`SOURCE`)."""
+    stamp: dict[str, Any] | None
+    """The stamp that the document carried (an earlier export of ours); None when it carried none."""
+    content: Content
+    """What harnesses are compared with."""
+    observed: dict[str, list[dict[str, str]]]
+    """The observed half of the stamp: component to `{"part", "form", "digest"}`; empty when nothing can be recovered."""
+    where: str
+    """Label and line, or label and byte range: for findings, not stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One record, or one file, that could not be read."""
+
+    code: str
+    """A key of `findings.CODES`."""
+    where: str
+    """Label and line, label and byte range, or the label alone."""
+    message: str
+    """What is wrong, in one sentence."""
+    hint: str | None
+    """The next step; None when the table's hint says it."""
+    raw_digest: str
+    """SHA-256 of the record's bytes; for a file that was not read, of its label."""
+    excerpt: bytes
+    """The record's bytes up to `EXCERPT`; empty when they were not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What lies around a record. Paths in it are for reading and are never stored."""
+
+    name: str = ""
+    """The file's own name, as other documents refer to it."""
+    folder: str | None = None
+    """Absolute folder of the file; None for a member of an archive."""
+    trial: str | None = None
+    """Absolute folder of the Harbor trial that the file belongs to; None outside a trial."""
+    batch: Mapping[str, Any] = field(default_factory=dict)
+    """What `batch.yaml` beside the file says: harness, model, domain, split, note; empty when there is none."""
+    continues: str | None = None
+    """Name of the file in the same folder that names this one as its continuation."""
+    part_of: tuple[str, ...] = ()
+    """Names of the files in the same folder that name this one as a sub-agent's trajectory."""
+    limits: Limits = field(default_factory=Limits)
+
+    def sibling(self, name: str) -> bytes | None:
+        """Return the bytes of the file `name` in the same folder.
+
+        None when `name` is not a plain file name, does not exist, is no regular file, is a symbolic link, or is larger
+        than a record may be: a name that comes out of a trace is never followed anywhere else.
+        """
+        if self.folder is None or not _plain(name):
+            return None
+        return _read(Path(self.folder) / name, self.limits.max_record)
+
+    def trial_file(self, name: str) -> bytes | None:
+        """Return the bytes of `name` in the trial folder; None when there is no trial or no such file."""
+        if self.trial is None or not _plain(name):
+            return None
+        return _read(Path(self.trial) / name, self.limits.max_record)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The bytes of one record and where they came from."""
+
+    raw: bytes
+    """Bytes without the white space around them; never empty."""
+    label: str
+    """File name relative to the given path."""
+    where: str
+    """Label and line, or label and byte range."""
+    context: Context = field(default_factory=Context)
+    repairs: tuple[str, ...] = ()
+    """What was altered before the importer saw the bytes, such as a byte order mark removed."""
+    last: bool = False
+    """Whether nothing but white space follows in the file, so that a broken record may be half-written."""
+
+
+class Document(NamedTuple):
+    """One JSON value of a record."""
+
+    value: JSON
+    raw: bytes
+    """Its own bytes, a slice of the record when several values stood in it."""
+    where: str
+    repairs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of a file, after decompression, from which its format is recognised."""
+
+    data: bytes
+    """Up to 64 KiB, or more when the first line is longer; without a byte order mark."""
+    complete: bool
+    """Whether `data` is the whole file."""
+    lines: bool
+    """Whether the file is a series of lines with one JSON value each."""
+    value: JSON
+    """The first JSON value; None when it does not end within `data`."""
+    members: Mapping[str, str]
+    """Names of the first value's own members, as far as `data` goes, each with the first character of its value."""
+
+
+class Importer(Protocol):
+    """One format. A third party registers one under the entry point group `tracemark.importers`."""
+
+    name: str
+    """The name that `--format` and `source.format` use."""
+    version: str
+    """Raised when the same bytes would now give another trace: known records are then imported again."""
+
+    def recognise(self, head: Head) -> int:
+        """Return how sure it is that the file is of this format, from 0 (no) to 100 (certain), by content alone."""
+        ...
+
+    def unit(self, head: Head) -> Unit:
+        """Return what one record of the file is."""
+        ...
+
+    def read(self, record: Record) -> Iterator[Imported | Refused]:
+        """Yield the traces of one record. Never raises for content; yields nothing when the record is part of another."""
+        ...
+
+
+def documents(record: Record) -> Iterator[Document | Refused]:
+    """Yield the JSON values of a record: one, or several that were written one behind the other.
+
+    Bytes that are no JSON are yielded as `Refused` with the reason: half-written, not UTF-8, UTF-16, or a fault with its
+    place. Values in front of the fault are yielded first.
+    """
+    try:
+        decoded = digest.loads(record.raw)
+    except NotJSONError as error:
+        yield from _salvage(record, error)
+        return
+    yield Document(decoded.value, record.raw, record.where, record.repairs + decoded.repairs)
+
+
+def refuse(code: str, record: Record | Document, message: str, hint: str | None = None) -> Refused:
+    """Return the refusal of a record, with its digest and its first bytes."""
+    return Refused(code, record.where, message, hint, digest.sha256(record.raw), record.raw[:EXCERPT])
+
+
+def source_of(importer: Importer, record: Record, document: Document, repairs: Iterable[str]) -> dict[str, Any]:
+    """Return the trace's `source`; `repairs` is left out when there are none, and each is named once."""
+    source: dict[str, Any] = {
+        "format": importer.name,
+        "label": record.label,
+        "raw": digest.sha256(document.raw),
+        "importer": importer.name,
+        "importer_version": importer.version,
+    }
+    named = list(dict.fromkeys([*document.repairs, *repairs]))
+    if named:
+        source["repairs"] = named
+    return source
+
+
+def fill_from_batch(run: dict[str, Any], batch: Mapping[str, Any]) -> None:
+    """Add to `run` the domain, split and model that `batch.yaml` states, where the record itself says nothing."""
+    for name in ("domain", "split"):
+        if name in batch:
+            run.setdefault(name, batch[name])
+    model = batch.get("model")
+    if model is not None:
+        stated = {"name": model} if isinstance(model, str) else dict(model)
+        run["model"] = {**stated, **run.get("model", {})}
+
+
+def outcome_of_reward(reward: JSON, success_reward: float) -> dict[str, Any]:
+    """Return the outcome of a run whose only verdict is a reward: success from `success_reward` on, else failure.
+
+    A reward that is no number is unknown.
+    """
+    if isinstance(reward, bool):
+        return {"status": "success" if reward else "failure"}
+    if not isinstance(reward, (int, float)):
+        return {"status": "unknown"}
+    return {"status": "success" if reward >= success_reward else "failure", "reward": reward}
+
+
+def text_digest(text: str) -> str:
+    """Return the SHA-256 of a text's UTF-8 bytes; a lone surrogate counts as its three bytes."""
+    return digest.sha256(text.encode("utf-8", "surrogatepass"))
+
+
+def _plain(name: str) -> bool:
+    return bool(name) and name not in (".", "..") and "/" not in name and "\\" not in name and "\0" not in name
+
+
+def _read(path: Path, limit: int) -> bytes | None:
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > limit:
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _salvage(record: Record, error: NotJSONError) -> Iterator[Document | Refused]:
+    raw = record.raw
+    try:
+        text = raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as fault:
+        yield refuse("invalid-utf8", record, f"byte {fault.start} is not UTF-8 ({fault.reason})")
+        return
+    note = (*record.repairs, "several JSON values in one record: read one by one")
+    position = count = 0
+    for end in _ends(text):
+        piece = text[position:end].strip().encode("utf-8", "surrogatepass")
+        decoded = _loads(piece)
+        if decoded is None:
+            break
+        yield Document(decoded.value, piece, f"{record.where}#{count}", note + decoded.repairs)
+        position, count = end, count + 1
+    rest = text[position:].strip().encode("utf-8", "surrogatepass")
+    if rest:
+        place = f"{record.where}#{count}" if count else record.where
+        code = "record-truncated" if record.last and _is_open(rest) else "record-not-json"
+        yield refuse(code, Record(rest, record.label, place), f"not a JSON value: {error} ({len(rest)} bytes)")
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Yield where each of the JSON values that stand one behind the other ends, until one does not parse."""
+    decoder, position = json.JSONDecoder(), 0
+    for _ in range(_MAX_VALUES):
+        start = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # the pattern matches everywhere
+        if start == len(text):
+            return
+        try:
+            position = decoder.raw_decode(text, start)[1]
+        except (json.JSONDecodeError, RecursionError, ValueError):
+            return
+        yield position
+
+
+def _loads(raw: bytes) -> digest.Decoded | None:
+    try:
+        return digest.loads(raw)
+    except NotJSONError:
+        return None
+
+
+def _is_open(raw: bytes) -> bool:
+    """Return whether the text ends inside a string or before its brackets are closed."""
+    if raw[:1] not in (b"{", b"["):
+        return False
+    bare = _STRING.sub(b"", raw)
+    opened = bare.count(b"{") + bare.count(b"[")
+    return b'"' in bare or opened > bare.count(b"}") + bare.count(b"]")

@@ -1,0 +1,85 @@
+"""`batch.yaml`: what is known of all the files of a folder, stated once beside them.
+
+Members, all optional: `harness` (a name or a fingerprint), `model` (a name, or `name`, `revision`, `chat_template`,
+`server`), `domain`, `split`, `note`. The nearest one counts, looking up from a file to the path that was given. A file
+that cannot be understood is a finding, and states nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tracemark.findings import Finding, finding
+from tracemark.importers.tree import Found
+
+NAME = "batch.yaml"
+
+_TEXTS = ("harness", "domain", "split", "note")
+_MODEL = ("name", "revision", "chat_template", "server")
+_LARGEST = 65_536
+
+
+class Batches:
+    """The statements of every folder met, each file read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, dict[str, Any] | None] = {}
+        self.findings: list[Finding] = []
+
+    def of(self, found: Found) -> dict[str, Any]:
+        """Return what the nearest `batch.yaml` states about a file; empty when there is none."""
+        folder, label = found.path.parent, found.label
+        while True:
+            label = label.rpartition("/")[0]
+            stated = self._read(folder, f"{label}/{NAME}" if label else NAME)
+            if stated is not None or folder == found.root or found.root not in folder.parents:
+                return stated or {}
+            folder = folder.parent
+
+    def _read(self, folder: Path, label: str) -> dict[str, Any] | None:
+        if folder not in self._known:
+            self._known[folder] = self._load(folder / NAME, label)
+        return self._known[folder]
+
+    def _load(self, path: Path, label: str) -> dict[str, Any] | None:
+        try:
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
+                return None
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self.findings.append(finding("batch-invalid", label, f"cannot be read: {error}"))
+            return {}
+        # the YAML library costs 30 ms to import, and many sources have no batch file
+        from ruamel.yaml import YAML  # noqa: PLC0415
+        from ruamel.yaml.error import YAMLError  # noqa: PLC0415
+
+        try:
+            value = YAML(typ="safe", pure=True).load(text)
+        except (YAMLError, ValueError, RecursionError) as error:
+            self.findings.append(finding("batch-invalid", label, f"not YAML: {str(error).splitlines()[0]}"))
+            return {}
+        return self._checked(value, label)
+
+    def _checked(self, value: Any, label: str) -> dict[str, Any]:
+        if value is None:
+            return {}
+        faults = _faults(value)
+        for fault in faults:
+            self.findings.append(finding("batch-invalid", label, fault))
+        return {} if faults else {name: member for name, member in value.items() if member is not None}
+
+
+def _faults(value: Any) -> list[str]:
+    if not isinstance(value, dict):
+        return ["not a mapping"]
+    known = (*_TEXTS, "model")
+    faults = [f"unknown member {name!r}: known are {', '.join(sorted(known))}" for name in value if name not in known]
+    faults += [f"{name} is no text" for name in _TEXTS if not isinstance(value.get(name), (str, type(None)))]
+    model = value.get("model")
+    if isinstance(model, dict):
+        if any(name not in _MODEL or not isinstance(member, str) for name, member in model.items()):
+            faults.append(f"model holds texts named {', '.join(_MODEL)}, nothing else")
+    elif not isinstance(model, (str, type(None))):
+        faults.append("model is neither a text nor a mapping")
+    return faults

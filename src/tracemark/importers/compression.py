@@ -1,0 +1,137 @@
+"""Files as streams of expanded bytes, however they are packed; nothing is expanded beyond a limit.
+
+The packing is recognised by the first bytes. A stream is read in pieces and never held whole; reading past the limit
+raises `TooMuchError`, broken packing raises `BrokenError`, and no other error comes out of a stream.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import zstandard
+
+_MAGIC = (
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),
+)
+_FAULTS = (
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zstandard.ZstdError,
+)
+_WINDOW = 134_217_728
+
+
+class TooMuchError(Exception):
+    """The file expands to more than the limit."""
+
+
+class BrokenError(Exception):
+    """The packing cannot be read; the message says why."""
+
+
+def packing(first: bytes) -> str:
+    """Return `gzip`, `zstd`, `bzip2`, `xz` or `zip` for what `first` begins with; empty for a plain file."""
+    return next((name for magic, name in _MAGIC if first.startswith(magic)), "")
+
+
+def members(path: Path, limit: int) -> list[str]:
+    """Return the names of the files in a zip archive, in order of name.
+
+    Raises:
+        TooMuchError: when they expand to more than `limit` bytes together.
+        BrokenError: when the archive cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = [info for info in archive.infolist() if not info.is_dir()]
+    except _FAULTS as error:
+        raise BrokenError(f"zip: {error}") from None
+    if sum(info.file_size for info in files) > limit:
+        raise TooMuchError
+    return sorted(info.filename for info in files)
+
+
+@contextmanager
+def expanded(path: Path, packed: str, member: str, limit: int) -> Iterator[BinaryIO]:
+    """Give the bytes of a file as a stream, expanded when it is packed.
+
+    Args:
+        path: the file.
+        packed: what `packing` said of it.
+        member: name of the file within a zip archive; empty otherwise.
+        limit: how many bytes may come out of a packed file.
+
+    Raises:
+        BrokenError: when it cannot be opened as what it is said to be.
+        OSError: when a plain file cannot be opened.
+    """
+    if not packed:
+        with path.open("rb", buffering=1 << 20) as file:
+            yield file
+        return
+    try:
+        opened = _open(path, packed, member)
+    except _FAULTS as error:
+        raise BrokenError(f"{packed}: {error}") from None
+    with opened[0], io.BufferedReader(_Limited(opened[0], packed, limit), 1 << 20) as stream:
+        try:
+            yield stream
+        finally:
+            for other in opened[1:]:
+                other.close()
+
+
+def _open(path: Path, packed: str, member: str) -> tuple[Any, ...]:
+    """Return the expanding stream, and what else is to be closed."""
+    if packed == "zip":
+        archive = zipfile.ZipFile(path)
+        return archive.open(member), archive
+    if packed == "zstd":
+        file = path.open("rb")
+        reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(file, read_across_frames=True)
+        return reader, file
+    opener: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
+    return (opener(path, "rb"),)
+
+
+class _Limited(io.RawIOBase):
+    """A stream that gives no more than `limit` bytes."""
+
+    def __init__(self, stream: Any, packed: str, limit: int) -> None:
+        self._stream = stream
+        self._packed = packed
+        self._left = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._stream.read(len(buffer))
+        except _FAULTS as error:
+            raise BrokenError(f"{self._packed}: {error or type(error).__name__}") from None
+        if len(data) > self._left:
+            raise TooMuchError
+        self._left -= len(data)
+        buffer[: len(data)] = data
+        return len(data)

@@ -1,0 +1,244 @@
+"""One walk over a trajectory: what harnesses are compared with, what its content shows, and whether it is sound.
+
+`walk` reads every step once. On an ordinary document it is also the half of validation that a JSON Schema cannot say
+(sequence, links, who may say what, integers that are really integers, times), so that a document accepted by the fast
+schema and found sound here is accepted by the models of `model.trajectory` too: a property test holds the two together.
+
+Only the agent's own prompt counts: every text in front of its first reply. Observed digests group traces whose harness
+nobody named; they enter no fingerprint.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from tracemark import digest
+from tracemark.harness.match import Content
+from tracemark.harness.tools import ToolSchemaError, reduce_tool
+from tracemark.importers.base import text_digest
+
+_MISSING = (None.__class__, int)
+_CACHE_SIZE = 256
+_CACHED_KEY = 262_144
+_ERROR = re.compile(
+    r"\W{0,8}(?:\w{1,40}error\b|error|exception|traceback|unknown|invalid|unrecogni[sz]ed|unsupported|no such|failed)",
+    re.IGNORECASE,
+)
+_REFUSALS = ("not found", "not exist", "not available", "not a valid", "not a known")
+
+Observed = dict[str, list[dict[str, str]]]
+"""Component to `{"part", "form", "digest"}`: the observed half of a stamp."""
+
+
+class Walk(NamedTuple):
+    """What one walk over a trajectory gives."""
+
+    content: Content
+    sound: bool
+    """Whether nothing was met that the models might reject; False proves nothing, the models decide then."""
+
+
+def text_of(message: Any) -> str:
+    """Return the text of a message or an observation: its text parts joined by line ends; empty for anything else."""
+    if message.__class__ is str:
+        return message
+    if isinstance(message, list):
+        return "\n".join(
+            part["text"] for part in message if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
+    return ""
+
+
+def looks_like_an_error(text: str) -> bool:
+    """Return whether an answer reads like a refusal of the call: it opens with an error word, or soon says "not found"."""
+    head = text[:120]
+    return _ERROR.match(head) is not None or any(words in head for words in _REFUSALS)
+
+
+def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_known_empty: bool = False) -> Walk:
+    """Read every step of `trajectory` once.
+
+    Args:
+        trajectory: a document whose shape the fast schema or the models have accepted.
+        prompt_cut: the separator that the format fixes between template and task; None when it fixes none.
+        tools_known_empty: whether an empty list of tools is what the model was really sent.
+    """
+    messages: list[tuple[str, str, int]] = []
+    calls: list[tuple[str, int, str]] = []
+    observations: list[tuple[int, str]] = []
+    sound = _whole_metrics(trajectory)
+    waiting = True
+    for index, step in enumerate(trajectory["steps"], 1):
+        get = step.get
+        step_id, source = step["step_id"], step["source"]
+        if step_id != index or step_id.__class__ is not int or not _time(get("timestamp")):
+            sound = False
+        if source == "agent":
+            if waiting and get("llm_call_count") != 0:
+                waiting = False
+            sound = _counted(get("metrics")) and sound
+        elif not _plain(get):
+            sound = False
+        if waiting:
+            messages.append((source, text_of(step["message"]), index))
+        observation, tool_calls = get("observation"), get("tool_calls")
+        if observation or tool_calls:
+            sound = _link(index, tool_calls or (), observation, calls, observations) and sound
+    tools = trajectory["agent"].get("tool_definitions")
+    if not tools:
+        tools = [] if tools_known_empty and not calls else None
+    content = Content(
+        messages=messages,
+        tools=tools,
+        tools_key=None if tools is None else digest.canonical(tools),
+        calls=calls,
+        observations=observations,
+        prompt_cut=prompt_cut,
+    )
+    return Walk(content, sound)
+
+
+def observed(content: Content, *, main_agent: bool = True) -> Observed:
+    """Return what the content itself shows of its harness.
+
+    The prompt: the text in front of the format's separator (form `prefix`), else each system text (form `rendered`);
+    nothing for a sub-agent's document, whose prompt is not the agent's. The tools: each recorded definition, reduced
+    (form `schema`), or the empty list where it is known to be what was sent (`known-empty`).
+    """
+    found: Observed = {}
+    prompts = _prompts(content) if main_agent else []
+    if prompts:
+        found["prompt_templates"] = prompts
+    if content.tools is not None and content.tools_key is not None:
+        tools = _observed_tools(content.tools, content.tools_key)
+        if tools:
+            found["tool_bindings"] = tools
+    return found
+
+
+def dump(trajectory: dict[str, Any], content: Content) -> bytes:
+    """Return the canonical bytes of `trajectory`; its tools are not written a second time."""
+    agent = trajectory["agent"]
+    if content.tools_key is None or agent.get("tool_definitions") is None:
+        return digest.canonical(trajectory)
+    tools = orjson.Fragment(content.tools_key)
+    return digest.canonical({**trajectory, "agent": {**agent, "tool_definitions": tools}})
+
+
+def _whole_metrics(trajectory: dict[str, Any]) -> bool:
+    final = trajectory.get("final_metrics")
+    return not final or all(
+        final.get(name).__class__ in _MISSING
+        for name in ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_steps")
+    )
+
+
+def _counted(metrics: dict[str, Any] | None) -> bool:
+    return not metrics or (
+        metrics.get("prompt_tokens").__class__ in _MISSING
+        and metrics.get("completion_tokens").__class__ in _MISSING
+        and metrics.get("cached_tokens").__class__ in _MISSING
+    )
+
+
+def _plain(get: Any) -> bool:
+    return (
+        get("tool_calls") is None
+        and get("metrics") is None
+        and get("reasoning_content") is None
+        and get("model_name") is None
+        and get("reasoning_effort") is None
+    )
+
+
+def _time(text: str | None) -> bool:
+    if text is None:
+        return True
+    if "T24" in text or " 24" in text:
+        return False
+    try:
+        datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return True
+
+
+def _link(
+    index: int,
+    tool_calls: Any,
+    observation: dict[str, Any] | None,
+    calls: list[tuple[str, int, str]],
+    observations: list[tuple[int, str]],
+) -> bool:
+    """Add the calls and the observations of one step; return whether every named call is one of the step's."""
+    answers: dict[str, str] = {}
+    unnamed: list[str] = []
+    for result in observation["results"] if observation else ():
+        content = result.get("content")
+        text = content if content.__class__ is str else text_of(content)
+        if content is not None:
+            observations.append((index, text))
+        extra = result.get("extra")
+        failed = looks_like_an_error(text) or (extra and (extra.get("is_error") or extra.get("error")))
+        answer = "error" if failed else "ok"
+        name = result.get("source_call_id")
+        if name is None:
+            unnamed.append(answer)
+        else:
+            answers.setdefault(name, answer)
+    for position, call in enumerate(tool_calls):
+        name = call["tool_call_id"]
+        answer = answers.get(name, "none")
+        if answer == "none" and position < len(unnamed):
+            answer = unnamed[position]
+        calls.append((call["function_name"], index, answer))
+    if answers:
+        names = {call["tool_call_id"] for call in tool_calls}
+        return names.issuperset(answers)
+    return True
+
+
+def _prompts(content: Content) -> list[dict[str, str]]:
+    if content.prompt_cut is not None:
+        for role, text, _ in content.messages:
+            head, cut, _ = text.partition(content.prompt_cut)
+            if cut:
+                return [{"part": f"first-{role}", "form": "prefix", "digest": text_digest(head)}]
+    found: list[dict[str, str]] = []
+    for role, text, _ in content.messages:
+        if role == "system" and text:
+            part = "system" if not found else f"system-{len(found) + 1}"
+            found.append({"part": part, "form": "rendered", "digest": text_digest(text)})
+    return found
+
+
+_tools_seen: dict[bytes, list[dict[str, str]]] = {}
+
+
+def _observed_tools(tools: list[Any], key: bytes) -> list[dict[str, str]]:
+    known = _tools_seen.get(key)
+    if known is None:
+        known = _reduce(tools)
+        if len(key) <= _CACHED_KEY:
+            if len(_tools_seen) >= _CACHE_SIZE:
+                _tools_seen.clear()
+            _tools_seen[key] = known
+    return known
+
+
+def _reduce(tools: list[Any]) -> list[dict[str, str]]:
+    if not tools:
+        return [{"part": "tools", "form": "known-empty", "digest": digest.of([])}]
+    found = {}
+    for tool in tools:
+        try:
+            reduced = reduce_tool(tool)
+        except ToolSchemaError:
+            # one definition that nobody can read makes the list incomplete, and an incomplete list proves nothing
+            return []
+        found[reduced["name"]] = digest.of(reduced)
+    return [{"part": name, "form": "schema", "digest": value} for name, value in sorted(found.items())]

@@ -1,0 +1,63 @@
+"""Which format is this? Decided by content, never by a file's name.
+
+Every importer says how sure it is; the surest one reads the file. Two that are equally sure are a tie, and then somebody
+must say which one is meant: `--format`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from tracemark.importers.base import Head, Importer
+from tracemark.registry import Registry
+
+IMPORTERS = Registry(
+    "tracemark.importers",
+    {
+        "journal": "tracemark.importers.journal:IMPORTER",
+        "atif": "tracemark.importers.atif:IMPORTER",
+        "openai-chat": "tracemark.importers.openai_chat:IMPORTER",
+    },
+)
+"""Every format by name."""
+
+
+class Detection(NamedTuple):
+    """Who reads a file."""
+
+    importer: Importer | None
+    """The surest importer; None when none knows the format, or when several are equally sure."""
+    tie: tuple[str, ...] = ()
+    """Names of the equally sure ones; empty when there is no tie."""
+
+
+@cache
+def importer(name: str) -> Importer:
+    """Return the importer `name`.
+
+    Raises:
+        UnknownNameError: when there is none; the hint lists the names.
+    """
+    found: Importer = IMPORTERS.load(name)
+    return found
+
+
+def detect(head: Head, name: str | None = None) -> Detection:
+    """Return who reads a file that begins with `head`.
+
+    Args:
+        head: its beginning.
+        name: the format that the user stated, which is then believed; None to look at the content.
+
+    Raises:
+        UnknownNameError: when there is no importer `name`.
+    """
+    if name is not None:
+        return Detection(importer(name))
+    scores = [(importer(known).recognise(head), known) for known in IMPORTERS.names()]
+    best = max(score for score, _ in scores)
+    if best <= 0:
+        return Detection(None)
+    surest = tuple(known for score, known in scores if score == best)
+    return Detection(importer(surest[0])) if len(surest) == 1 else Detection(None, surest)

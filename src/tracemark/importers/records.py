@@ -1,0 +1,140 @@
+"""A file, or a byte range of one, read record by record.
+
+No record is longer than the limit, and nothing longer is ever held: what is above it is read past, and refused with its
+digest and its first bytes. Lines are named by their number, or in a range that does not begin the file by their bytes,
+since nobody counted the lines in front of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from tracemark import digest
+from tracemark.importers.base import EXCERPT, SPACE, Context, Record, Refused, Unit
+from tracemark.importers.compression import BrokenError, TooMuchError, expanded
+from tracemark.importers.head import BOM
+from tracemark.importers.tree import refuse_file
+
+_BOM_REMOVED = ("byte order mark removed",)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A file, or a byte range of one, and how to read it."""
+
+    path: str
+    """Absolute path."""
+    label: str
+    """Path relative to the given one, with `/`."""
+    format: str
+    """Name of the importer."""
+    unit: Unit
+    start: int = 0
+    """First byte."""
+    end: int | None = None
+    """Byte behind the last one; None for the file's end."""
+    packed: str = ""
+    """Packing of the file; empty when it is plain."""
+    member: str = ""
+    """Name within a zip archive; empty otherwise."""
+    context: Context = field(default_factory=Context)
+
+
+def records(piece: Piece) -> Iterator[Record | Refused]:
+    """Yield the records of a piece in order."""
+    limits = piece.context.limits
+    try:
+        with expanded(Path(piece.path), piece.packed, piece.member, limits.max_expanded) as stream:
+            if piece.unit == "line":
+                yield from _lines(stream, piece)
+            else:
+                yield from _document(stream, piece)
+    except TooMuchError:
+        yield _file_refused("expanded-too-large", piece, f"expands to more than {limits.max_expanded} bytes")
+    except BrokenError as error:
+        yield _file_refused("compressed-broken", piece, f"cannot be expanded: {error}")
+    except OSError as error:
+        yield _file_refused("unreadable", piece, f"cannot be read: {error.strerror or error}")
+
+
+def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
+    limit = piece.context.limits.max_record
+    data = stream.read(limit + 1)
+    if len(data) > limit:
+        hasher = digest.Hasher()
+        hasher.update(data)
+        while more := stream.read(1 << 20):
+            hasher.update(more)
+        message = f"a record of more than {limit} bytes"
+        yield Refused("record-too-large", piece.label, message, None, hasher.hexdigest(), data[:EXCERPT])
+        return
+    bare = data.removeprefix(BOM)
+    notes = () if len(bare) == len(data) else _BOM_REMOVED
+    raw = bare.strip(SPACE)
+    if raw:
+        yield Record(raw, piece.label, piece.label, piece.context, notes, last=True)
+
+
+def _file_refused(code: str, piece: Piece, message: str) -> Refused:
+    return refuse_file(code, Path(piece.path), piece.label, message)
+
+
+def _lines(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
+    """Yield a record for every line of a piece that is not blank, and the refusal of each line above the limit.
+
+    Lines are named by their number, or in a range that does not begin the file by their bytes, since nobody counted the
+    lines in front of it.
+
+    Args:
+        stream: the file, at its start.
+        piece: what of it is to be read.
+    """
+    limit = piece.context.limits.max_record
+    position, number = piece.start, 0
+    if piece.start:
+        stream.seek(piece.start)
+    held: Record | None = None
+    while piece.end is None or position < piece.end:
+        line = stream.readline(limit + 1)
+        if not line:
+            break
+        number += 1
+        start, position = position, position + len(line)
+        if len(line) > limit and not line.endswith(b"\n"):
+            if held is not None:
+                yield held
+                held = None
+            refused, position = _skip(stream, line, piece, (number, start))
+            yield refused
+            continue
+        notes: tuple[str, ...] = ()
+        if start == 0 and line.startswith(BOM):
+            line, notes = line[len(BOM) :], _BOM_REMOVED
+        raw = line.strip(SPACE)
+        if raw:
+            if held is not None:
+                yield held
+            where = f"{piece.label}[{start}-{position}]" if piece.start else f"{piece.label}:{number}"
+            held = Record(raw, piece.label, where, piece.context, notes)
+    if held is not None:
+        # a line that others may follow in the next range is not the last one
+        yield replace(held, last=piece.end is None or not stream.readline(1))
+
+
+def _skip(stream: BinaryIO, begun: bytes, piece: Piece, at: tuple[int, int]) -> tuple[Refused, int]:
+    """Read a line that is too long to its end without keeping it; return its refusal and where the next one begins."""
+    number, start = at
+    hasher = digest.Hasher()
+    hasher.update(begun)
+    position = start + len(begun)
+    while more := stream.readline(1 << 20):
+        position += len(more)
+        hasher.update(more.rstrip(b"\r\n"))
+        if more.endswith(b"\n"):
+            break
+    where = f"{piece.label}[{start}-{position}]" if piece.start else f"{piece.label}:{number}"
+    message = f"a record of {position - start} bytes is above the limit of {piece.context.limits.max_record}"
+    return Refused("record-too-large", where, message, None, hasher.hexdigest(), begun[:EXCERPT]), position
