@@ -5,7 +5,7 @@ what the model saw, or a usual loader would change it on the way, there is no ro
 
 Invariants:
 - the same trace gives the same bytes: canonical JSON, one line;
-- `content` is always there, `""` where the model or a tool said nothing; `reasoning_content` only where it was recorded;
+- `content` is always there, `""` where nothing was said; `reasoning_content` only where it was recorded;
 - arguments are objects; every tool message names its call and its tool;
 - provenance columns begin with `tracemark_`, so that they neither collide with what a trainer looks for nor make the
   file look like a trace format of its own; they are all there, null where nobody knows.
@@ -62,6 +62,7 @@ DETAILS = {
     "media": "an image or a sound is part of the conversation, and the store does not hold its bytes",
     "tools-unknown": "tools are called, and nobody says which were offered",
     "tools-unreadable": "a recorded tool definition is none",
+    "unparsed-arguments": "a call's arguments were no JSON object",
     "integer-beyond-64-bit": "a number that common loaders turn into another one",
     "lone-surrogate": "half a character that common loaders cannot read",
 }
@@ -154,6 +155,8 @@ def _assistant(step: Mapping[str, JSON], calls: list[dict[str, JSON]]) -> dict[s
     message: dict[str, JSON] = {"role": "assistant", "content": _content(step.get("message"))}
     if step.get("reasoning_content") is not None:
         message["reasoning_content"] = step["reasoning_content"]
+    if any(call["arguments"].keys() == {"_raw"} for call in calls):
+        raise _UntrainableError("unparsed-arguments")
     if calls:
         message["tool_calls"] = [
             {
