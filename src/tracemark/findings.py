@@ -269,6 +269,46 @@ CODES: dict[str, Code] = {
         "A segment is stored and could not be entered in the catalogue.",
         "tracemark reindex",
     ),
+    "file-damaged": Code(
+        _ERROR,
+        "A stored file is not what its name says: bytes changed, cut short, or not of its format.",
+        "dvc checkout, or fetch the file from a backup; its name is the SHA-256 of its bytes",
+    ),
+    "line-not-canonical": Code(
+        _ERROR,
+        "A stored line or snapshot is not in canonical JSON, so another program wrote it.",
+        "restore the file; tracemark check",
+    ),
+    "wrong-partition": Code(
+        _ERROR,
+        "A segment or an annotation file lies in another folder than its lines say.",
+        "move the file to the folder named; tracemark check",
+    ),
+    "snapshot-missing": Code(
+        _WARNING,
+        "A trace names a harness of which no snapshot is stored, so its digests cannot be recomputed.",
+        "tracemark harness list, then ingest again beside that harness version",
+    ),
+    "snapshot-damaged": Code(
+        _ERROR,
+        "A stored harness snapshot does not give the fingerprint that names it.",
+        "git checkout or dvc checkout of traces/harnesses",
+    ),
+    "annotation-dangling": Code(
+        _WARNING,
+        "An annotation is about a trace that is not stored.",
+        "dvc checkout, if the segment belongs to another revision",
+    ),
+    "catalogue-differs": Code(
+        _WARNING,
+        "The catalogue is not what the stored files give.",
+        "tracemark reindex",
+    ),
+    "stranger-file": Code(
+        _INFO,
+        "A file below traces/ is no part of a store; nothing reads it.",
+        "remove it, or list it in .gitignore and .dvcignore",
+    ),
     "catalogue-rebuilt": Code(
         _WARNING,
         "The catalogue was damaged and was made again from the stored files; nothing is lost.",

@@ -16,6 +16,7 @@ Invariants:
 
 from __future__ import annotations
 
+import os.path
 import stat
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -127,6 +128,10 @@ class HarnessFolder:
         full, home = base.folder / path, self.bases[0].folder
         return full.relative_to(home).as_posix() if full.is_relative_to(home) else base.prefix + path
 
+    def shown(self, base: Base, path: str) -> str:
+        """Return the path of a file as it leads from the harness folder, for messages and to tell files apart."""
+        return os.path.relpath(base.folder / path, self.bases[0].folder)
+
     def read(self, base: Base, path: str) -> bytes:
         """Return the bytes of the file `path` in `base`, from memory when they were read before.
 
@@ -181,6 +186,9 @@ class HarnessFolder:
                     message = f"{path!r} is a link to a folder, which is not followed"
                     problems.append(finding("manifest-path-outside", path, message))
                 else:
+                    if path.startswith((ROOT, PACKAGE)):
+                        message = f"{path!r}: a name must not begin with `{ROOT}` or `{PACKAGE}`"
+                        problems.append(finding("manifest-path-outside", path, message))
                     files.append(path)
         return Listing(tuple(sorted(files)), tuple(problems))
 
