@@ -1,0 +1,197 @@
+"""The size of things, and who may do what: read from the source, nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "tracemark"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+COMMANDS = sorted((PACKAGE / "cli" / "commands").glob("[!_]*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+
+MAY_WRITE_FILES = {
+    "durable.py",  # whole or not at all
+    "ledger/chain.py",  # the ledger is appended to
+    "runner/journal.py",  # a journal grows while a run is under way
+    "store/segment.py",  # temporaries, which durable publishes
+}
+"""Modules that may open files for writing, each for its reason; all others go through `durable`."""
+
+MAY_READ_THE_CLOCK = {"clock.py"}
+MAY_HASH = {"digest.py"}
+_WRITING_METHODS = {"write_text", "write_bytes"}
+_CLOCKS = {"time", "uuid", "random", "secrets", "datetime"}
+
+by_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the lines of a body without its docstring."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the lines of a whole function, its docstring left out."""
+    docstring = 0
+    if ast.get_docstring(function) is not None:
+        docstring = function.body[0].end_lineno - function.body[0].lineno + 1
+    return function.end_lineno - function.lineno + 1 - docstring
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [argument.arg for argument in named if argument.arg not in {"self", "cls"}]
+
+
+@by_module
+def test_a_module_has_at_most_400_lines(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@by_module
+def test_a_function_has_at_most_60_lines(path: Path) -> None:
+    long = {f.name: length(f) for f in functions(TREES[path]) if length(f) > 60}
+    assert long == {}
+
+
+@by_module
+def test_a_function_takes_at_most_six_parameters(path: Path) -> None:
+    many = {f.name: len(parameters(f)) for f in functions(TREES[path]) if len(parameters(f)) > 6}
+    assert many == {}
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
+def test_a_command_is_one_function_of_at_most_15_lines(path: Path) -> None:
+    (command,) = functions(TREES[path])
+    assert command.name == "command"
+    assert body_lines(command) <= 15
+
+
+@by_module
+def test_every_module_and_public_name_has_a_docstring(path: Path) -> None:
+    def public(body: list[ast.stmt], owner: str) -> Iterator[str]:
+        for node in body:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            if node.name.startswith("_") or _is_overload(node):
+                continue
+            if ast.get_docstring(node) is None:
+                yield owner + node.name
+            if isinstance(node, ast.ClassDef):
+                yield from public(node.body, f"{owner}{node.name}.")
+
+    tree = TREES[path]
+    assert ast.get_docstring(tree), "the module has no docstring"
+    assert list(public(tree.body, "")) == []
+
+
+def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    return any(ast.unparse(decorator).endswith(("overload", ".setter")) for decorator in node.decorator_list)
+
+
+@by_module
+def test_files_are_written_only_where_that_is_somebodys_task(path: Path) -> None:
+    if name_of(path) not in MAY_WRITE_FILES:
+        assert list(writes(TREES[path])) == []
+
+
+def test_the_list_of_writers_names_no_module_that_is_gone() -> None:
+    assert {name for name in MAY_WRITE_FILES if not list(writes(TREES[PACKAGE / name]))} == set()
+
+
+def writes(tree: ast.AST) -> Iterator[str]:
+    """Yield each call that opens a file for writing or writes one."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        values = [*node.args, *(keyword.value for keyword in node.keywords)]
+        modes = [v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)]
+        flags = ast.unparse(node) if called == "open" else ""
+        if (
+            called in _WRITING_METHODS
+            or "os.O_WRONLY" in flags
+            or "os.O_RDWR" in flags
+            or (
+                called in {"open", "fdopen"}
+                and any(re.fullmatch(r"[rwaxbt+]+", mode) and set(mode) & set("wax+") for mode in modes)
+            )
+        ):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+@by_module
+def test_only_the_command_line_prints_asks_or_exits(path: Path) -> None:
+    if name_of(path).startswith("cli/"):
+        return
+    found = []
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in {"print", "input", "exit", "quit", "sys.exit", "sys.stdout.write", "sys.stderr.write"}:
+                found.append(f"line {node.lineno}: {called}")
+        elif isinstance(node, ast.Raise) and node.exc is not None and "SystemExit" in ast.unparse(node.exc):
+            found.append(f"line {node.lineno}: SystemExit")
+    assert found == []
+
+
+@by_module
+def test_only_the_clock_knows_the_time_and_only_the_digest_hashes(path: Path) -> None:
+    imported = set()
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported.add(node.module.partition(".")[0])
+    if name_of(path) not in MAY_READ_THE_CLOCK:
+        # a type may be named: `datetime` is read by its methods, and ruff bans those
+        assert imported & (_CLOCKS - {"datetime"}) == set()
+    if name_of(path) not in MAY_HASH:
+        assert "hashlib" not in imported
+
+
+@by_module
+def test_nothing_catches_every_exception_but_the_boundary(path: Path) -> None:
+    broad = [
+        node.lineno
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception")
+    ]
+    assert len(broad) <= (1 if name_of(path) == "cli/main.py" else 0)
+
+
+@by_module
+def test_no_module_is_named_after_nothing(path: Path) -> None:
+    assert not set(path.relative_to(PACKAGE).with_suffix("").parts) & {
+        "utils",
+        "util",
+        "helpers",
+        "common",
+        "core",
+        "misc",
+    }
+
+
+def test_a_folder_holds_more_than_one_module() -> None:
+    lonely = [
+        folder.relative_to(PACKAGE).as_posix()
+        for folder in PACKAGE.rglob("*")
+        if folder.is_dir() and folder.name != "__pycache__" and len(list(folder.glob("*.py"))) < 2
+    ]
+    assert lonely == []
