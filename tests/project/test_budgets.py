@@ -123,17 +123,13 @@ def writes(tree: ast.AST) -> Iterator[str]:
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
         modes = [v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)]
-        flags = ast.unparse(node) if called == "open" else ""
-        if (
-            called in _WRITING_METHODS
-            or "os.O_WRONLY" in flags
-            or "os.O_RDWR" in flags
-            or (
-                called in {"open", "fdopen"}
-                and any(re.fullmatch(r"[rwaxbt+]+", mode) and set(mode) & set("wax+") for mode in modes)
-            )
+        text = ast.unparse(node)
+        by_mode = any(re.fullmatch(r"[rwaxbt+]+", mode) and set(mode) & set("wax+") for mode in modes)
+        by_flag = "O_WRONLY" in text or "O_RDWR" in text
+        if called in _WRITING_METHODS or (
+            called in {"open", "fdopen"} and (by_mode or by_flag) and "os.devnull" not in text
         ):
-            yield f"line {node.lineno}: {ast.unparse(node)}"
+            yield f"line {node.lineno}: {text}"
 
 
 @by_module
