@@ -146,10 +146,7 @@ class ClosureReader:
         parts = [part for part in place.split("/") if part not in ("", ".")]
         if not place.endswith(".py"):
             return finding("manifest-invalid", MANIFEST_NAME, f"entry {entry!r}: the file is no Python file (.py)")
-        path = "/".join(parts)
-        is_package = parts[-1] == "__init__.py"
-        name = tuple(parts[:-1]) if is_package else (*parts[:-1], parts[-1].removesuffix(".py"))
-        return Module(name, self._folder.bases[0], path, is_package)
+        return Module(_name_of(parts), self._folder.bases[0], "/".join(parts), parts[-1] == "__init__.py")
 
     def _read_source(self, module: Module, key: str) -> Source | Finding:
         try:
@@ -316,3 +313,15 @@ class _Walk:
 
 def _plain(name: str) -> str:
     return name.partition(".")[0].lower().replace("-", "_")
+
+
+def module_name(entry: str) -> str:
+    """Return the dotted name under which an entry's module stands in its closure."""
+    place = entry.partition(":")[0]
+    parts = [part for part in place.split("/") if part not in ("", ".")]
+    return ".".join(_name_of(parts)) if place.endswith(".py") else place
+
+
+def _name_of(parts: list[str]) -> Name:
+    """Return the dotted name of a file of the harness folder."""
+    return tuple(parts[:-1]) if parts[-1] == "__init__.py" else (*parts[:-1], parts[-1].removesuffix(".py"))

@@ -1,0 +1,192 @@
+"""Everything that is wrong, or uncertain, about harness versions, as findings.
+
+`check` reads one folder as `load` does and adds what a fingerprint can do without: whether templates parse and declare
+their variables, whether schemas are valid JSON Schema, whether each entry's attribute is defined. `siblings` looks at
+several harnesses at once. Both change nothing and execute nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from pathlib import Path
+from string import Formatter
+
+from tracemark.findings import Finding, finding
+from tracemark.harness import source
+from tracemark.harness.closure import module_name
+from tracemark.harness.fingerprint import normal
+from tracemark.harness.includes import TemplateSyntaxFault, parse
+from tracemark.harness.loading import examine
+from tracemark.harness.version import Harness
+from tracemark.model.harness import MANIFEST_NAME, JinjaOptions, PromptTemplate
+
+
+def check(folder: Path) -> list[Finding]:
+    """Return every finding about one harness version.
+
+    Args:
+        folder: the folder that holds `harness.yaml`.
+
+    Returns:
+        Problems that prevent a fingerprint first; `where` is relative to the folder. Empty when all is well.
+    """
+    examined = examine(folder)
+    found = [*examined.problems, *examined.findings]
+    if examined.harness is not None:
+        found += check_harness(examined.harness)
+    return list(dict.fromkeys(found))
+
+
+def check_harness(harness: Harness) -> list[Finding]:
+    """Return what is wrong with a harness that could be read; its own `findings` are not repeated."""
+    return [*_templates(harness), *_schemas(harness), *_entries(harness)]
+
+
+def siblings(harnesses: Sequence[Harness]) -> list[Finding]:
+    """Return a finding for each pair of harnesses that differ only in observation handlers.
+
+    Content alone cannot tell the traces of such a pair apart, so a `unique` export of either is empty of traces that
+    were not recorded.
+
+    Args:
+        harnesses: harnesses with different fingerprints; equal ones are no pair.
+    """
+    found = []
+    for one, other in combinations(harnesses, 2):
+        differing = [
+            component
+            for component, digest in one.identity.components.items()
+            if other.identity.components[component] != digest
+        ]
+        if differing == ["observation_handlers"]:
+            message = f"{one.name!r} and {other.name!r} differ only in observation handlers"
+            found.append(finding("siblings-differ-in-handler", f"{one.name}, {other.name}", message))
+    return found
+
+
+def _templates(harness: Harness) -> Iterable[Finding]:
+    for prompt in harness.manifest.prompt_templates:
+        if prompt.entry is not None:
+            continue
+        where = normal(prompt.file) if prompt.file is not None else f"{MANIFEST_NAME}: prompt {prompt.name!r}"
+        try:
+            text = harness.prompt_text(prompt.name) or ""
+        except UnicodeDecodeError:
+            yield finding("template-invalid", where, "the template is not UTF-8, so it cannot be rendered")
+            continue
+        try:
+            used = _variables(text, prompt.syntax, prompt.options)
+        except TemplateSyntaxFault as error:
+            place = f"{where}:{error.line}" if error.line else where
+            yield finding("template-invalid", place, f"not in the syntax `{prompt.syntax}`: {error}")
+            continue
+        if not harness.includes.get(("prompt_templates", prompt.name)):
+            yield from _undeclared(prompt, used, where)
+
+
+def _undeclared(prompt: PromptTemplate, used: set[str], where: str) -> Iterable[Finding]:
+    for name in sorted(used - set(prompt.variables)):
+        message = f"prompt {prompt.name!r} uses the variable {name!r}, which `variables` does not declare"
+        yield finding("template-variable", where, message)
+    for name in sorted(set(prompt.variables) - used):
+        message = f"prompt {prompt.name!r} declares the variable {name!r} and does not use it"
+        yield finding("template-variable", where, message, "take it out of `variables`, or use it")
+
+
+def _variables(text: str, syntax: str, options: JinjaOptions | None) -> set[str]:
+    """Return the variables that a template uses.
+
+    Raises:
+        TemplateSyntaxFault: when it does not parse.
+    """
+    if syntax == "literal":
+        return set()
+    if syntax == "jinja":
+        from jinja2 import TemplateSyntaxError, meta  # noqa: PLC0415 - heavy, and few harnesses use it
+
+        try:
+            return meta.find_undeclared_variables(parse(text, options))
+        except TemplateSyntaxError as error:
+            # an unknown filter or test shows only here
+            raise TemplateSyntaxFault(error.message or "does not compile", error.lineno) from None
+    return _fields(text)
+
+
+def _fields(text: str) -> set[str]:
+    names: set[str] = set()
+    try:
+        for _, name, specification, _ in Formatter().parse(text):
+            if name is not None:
+                names.add(name.split(".")[0].split("[")[0])
+                names |= _fields(specification or "")
+    except ValueError as error:
+        raise TemplateSyntaxFault(str(error)) from None
+    if any(name == "" or name.isdigit() for name in names):
+        raise TemplateSyntaxFault("a field has no name; write {name}, or {{ and }} for literal braces")
+    return names
+
+
+def _schemas(harness: Harness) -> Iterable[Finding]:
+    # a compiled library that only this check needs
+    from jsonschema_rs import ReferencingError, ValidationError, meta  # noqa: PLC0415
+
+    for name, tool in harness.manifest.tool_bindings.items():
+        where = normal(tool.definition) if isinstance(tool.definition, str) else f"{MANIFEST_NAME}: tool {name!r}"
+        parameters = harness.tool_schema(name).get("parameters")
+        if parameters is None:
+            continue
+        try:
+            meta.validate(parameters)
+        except ValidationError as error:
+            path = "/".join(map(str, error.instance_path))
+            message = f"tool {name!r}: no valid JSON Schema at parameters/{path}: {error.message}"
+            yield finding("schema-invalid", where, message)
+        except (ReferencingError, ValueError) as error:
+            yield finding("schema-invalid", where, f"tool {name!r}: no valid JSON Schema: {error}")
+
+
+def _entries(harness: Harness) -> Iterable[Finding]:
+    for (component, part), entry in harness.manifest.entries().items():
+        place, _, attribute = entry.partition(":")
+        if not _defines(harness, entry, attribute.split(".")):
+            message = f"{component} {part!r}: {place!r} does not define {attribute!r}"
+            yield finding("entry-missing", MANIFEST_NAME, message)
+
+
+def _defines(harness: Harness, entry: str, attribute: list[str]) -> bool:
+    """Return whether the module of an entry binds a dotted attribute, and true where its text does not say."""
+    key = harness.closures[entry].get(module_name(entry), "")
+    if not key.endswith(".py"):
+        return True
+    names, open_ended = _bound(source.parse(harness.files[key]).body)
+    if attribute[0] not in names:
+        return open_ended or "__getattr__" in names
+    owner = names[attribute[0]]
+    if owner is None or len(attribute) == 1:
+        return True
+    # what a base class or a decorator adds is not looked for
+    below, open_ended = _bound(owner.body)
+    return attribute[1] in below or open_ended or bool(owner.bases or owner.decorator_list)
+
+
+def _bound(body: list[ast.stmt]) -> tuple[dict[str, ast.ClassDef | None], bool]:
+    """Return the names that statements bind, each with its class if it is one, and whether a star import adds more."""
+    names: dict[str, ast.ClassDef | None] = {}
+    stars = False
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.ClassDef):
+            names[node.name] = node
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names[node.name] = None
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            stars = stars or any(alias.name == "*" for alias in node.names)
+            names |= {(alias.asname or alias.name).partition(".")[0]: None for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names[node.id] = None
+        elif not isinstance(node, ast.Lambda):
+            pending += ast.iter_child_nodes(node)
+    return names, stars
