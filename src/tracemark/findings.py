@@ -153,6 +153,16 @@ CODES: dict[str, Code] = {
         "A journal is still being written; it was skipped.",
         "ingest again when the run has ended",
     ),
+    "journal-damaged": Code(
+        _ERROR,
+        "A journal of a recorded run cannot be read, or holds what no recorder writes.",
+        "record the run again",
+    ),
+    "journal-empty": Code(
+        _WARNING,
+        "A recorded run ended before its first step, so there is no trace of it.",
+        "record the run again",
+    ),
     "batch-invalid": Code(
         _ERROR,
         "A batch.yaml cannot be understood; nothing of it was used.",
