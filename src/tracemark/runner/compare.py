@@ -1,0 +1,87 @@
+"""Where a run that is being recorded disagrees with its harness: its first request, and the process it runs in.
+
+What agrees says nothing here; evidence comes from obtaining a part, not from looking alike.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracemark.harness.match import Content, Contradiction, Matcher
+from tracemark.harness.templates import EXCERPT
+from tracemark.harness.version import Harness
+from tracemark.model.harness import PromptTemplate, Runtime
+
+
+def request(
+    harness: Harness,
+    rendered: Sequence[tuple[PromptTemplate, str]],
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None,
+) -> list[Contradiction]:
+    """Return where the first request to the model is not what the harness gave.
+
+    Args:
+        harness: the harness.
+        rendered: every prompt template that was rendered so far, with its text.
+        messages: as in OpenAI's chat format; an assistant's message in them is a demonstration.
+        tools: the definitions sent; None when they are not to be compared.
+    """
+    texts: list[tuple[str, str, int | None]] = []
+    for message in messages:
+        texts.append((str(message.get("role")), _text(message.get("content")), None))
+    sent = None if tools is None else [dict(tool) for tool in tools]
+    found = Matcher(harness).judge(Content(messages=texts, tools=sent)).contradictions
+    named = {contradiction.part for contradiction in found}
+    return found + [each for each in _unlike_rendering(rendered, texts) if each.part not in named]
+
+
+def surroundings(runtime: Runtime) -> tuple[list[Contradiction], list[str]]:
+    """Compare the declared environment and packages with this process.
+
+    Returns:
+        Where they disagree, and the parts of `runtime` of which something is not known.
+    """
+    found = []
+    for name, value in runtime.environment.items():
+        if os.environ.get(name) != value:
+            found.append(_runtime("environment", f"{name} is {os.environ.get(name)!r}, declared {value!r}"))
+    unknown = []
+    for name, version in runtime.packages.items():
+        try:
+            installed = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            # an import name need not be a distribution's name
+            unknown.append("packages")
+            continue
+        if installed != version:
+            found.append(_runtime("packages", f"{name} is {installed}, declared {version}"))
+    return found, unknown
+
+
+def _unlike_rendering(
+    rendered: Sequence[tuple[PromptTemplate, str]], messages: Sequence[tuple[str, str, int | None]]
+) -> list[Contradiction]:
+    found = []
+    for template, text in rendered:
+        if template.agent is not None:
+            continue
+        sent = [content for role, content, _ in messages if role == template.role]
+        compared = sent if template.position == "any" else sent[:1]
+        if text not in compared:
+            excerpt = compared[0][:EXCERPT] if compared else "no such message in the request"
+            found.append(Contradiction("prompt_templates", template.name, None, excerpt))
+    return found
+
+
+def _runtime(part: str, text: str) -> Contradiction:
+    return Contradiction("runtime", part, None, text[:EXCERPT])
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
+    return content if isinstance(content, str) else ""

@@ -1,0 +1,112 @@
+"""A journal: the file that a run writes while it happens, one canonical JSON line per event.
+
+The format is `tracemark/journal/1`; `importers.journal` says what each event means and reads them back.
+
+Invariants:
+- from its creation until it is closed, the file is locked, so a reader can tell a run in progress from one that died;
+- each event is handed to the system whole before the run goes on: a killed process loses no event that was written,
+  and at most the last line is half there;
+- a journal is never reopened, and never replaces another one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from tracemark import digest, durable
+from tracemark.errors import LockedError, TracemarkError, UsageError
+from tracemark.importers.journal import SUFFIX
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST_NAME = 120
+
+
+class Journal:
+    """An open journal.
+
+    Args:
+        path: the file; must not exist, see `free_path`.
+
+    Raises:
+        UsageError: when there is such a file already.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._broken = False
+        durable.make_folder(path.parent)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(durable.lock(path))
+                taken = path.stat().st_size > 0
+            except LockedError:
+                taken = True
+            if taken:
+                raise UsageError("a journal of this name exists", where=path.name, hint="give another name=")
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            stack.callback(os.close, self._descriptor)
+            self._open = stack.pop_all()
+
+    def write(self, event: dict[str, Any]) -> None:
+        """Append one event.
+
+        Raises:
+            UsageError: when the event holds a value that JSON has not; nothing is written then.
+            TracemarkError: when an earlier write failed, because what follows a half-written line cannot be read.
+            OSError: when the system cannot write.
+        """
+        if self._broken:
+            raise TracemarkError("the journal is broken by an earlier failed write", where=self.path.name)
+        try:
+            line = digest.canonical(event) + b"\n"
+        except (TypeError, ValueError) as problem:
+            raise UsageError(f"what was recorded is no JSON: {problem}", where=self.path.name) from None
+        self._broken = True
+        if os.write(self._descriptor, line) != len(line):
+            raise TracemarkError("the journal could not be written whole", where=self.path.name, hint="free some space")
+        self._broken = False
+
+    def close(self) -> None:
+        """Make everything written durable and release the lock. Closing twice does nothing.
+
+        Raises:
+            OSError: when the system could not make it durable.
+        """
+        if self._descriptor < 0:
+            return
+        descriptor, self._descriptor = self._descriptor, -1
+        with self._open:
+            os.fsync(descriptor)
+            durable.sync_folder(self.path.parent)
+
+
+def free_path(folder: Path, name: str | None, run: dict[str, Any]) -> Path:
+    """Return where to write the journal of a run.
+
+    Args:
+        folder: the batch's folder in the inbox.
+        name: the file name without its suffix; None derives `<task>-<attempt>` from the run and, where that name is
+            taken, counts on.
+        run: the run facts.
+
+    Raises:
+        UsageError: when `name` is not made of letters, digits and `. _ -` alone.
+    """
+    if name is not None:
+        if not name or name != _safe(name):
+            raise UsageError(f"{name!r} is no file name", hint="use letters, digits, '.', '_' and '-'")
+        return folder / f"{name}{SUFFIX}"
+    stem = f"{_safe(str(run.get('task', 'run')))}-{_safe(str(run.get('attempt', 0)))}"
+    path, count = folder / f"{stem}{SUFFIX}", 1
+    while path.exists():
+        count += 1
+        path = folder / f"{stem}-{count}{SUFFIX}"
+    return path
+
+
+def _safe(text: str) -> str:
+    return _UNSAFE.sub("_", text).lstrip("._-")[:_LONGEST_NAME] or "run"

@@ -1,0 +1,374 @@
+"""Record a run under a harness: `tracemark.record` hands out the harness's parts and writes down what happens.
+
+The harness is read from disk once. Prompts, tools, handlers and runtime code come from the bytes that were hashed then,
+which is why a part that the run obtained here has evidence `recorded`. Everything is written to a journal in the inbox,
+step by step, so a run that dies leaves a readable trace of what it did.
+
+Invariants:
+- a part that the run never asked for is only claimed, and so is a tool whose code was bypassed;
+- what disagrees with the harness is written down as a contradiction, never corrected;
+- a run whose harness folder has changed between load and end is marked as mixed, although nothing that ran changed;
+- the same harness, run facts, events and clock give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from tracemark import digest, durable
+from tracemark.clock import Clock, SystemClock
+from tracemark.errors import HarnessChangedError, TracemarkError, UsageError
+from tracemark.harness import snapshot
+from tracemark.harness.loading import load
+from tracemark.harness.match import Contradiction
+from tracemark.harness.version import Harness
+from tracemark.importers.journal import FORMAT, SNAPSHOT_SUFFIX
+from tracemark.model.harness import COMPONENTS, PromptTemplate
+from tracemark.model.trace import Outcome, Run
+from tracemark.runner import compare
+from tracemark.runner.journal import Journal, free_path
+from tracemark.runner.live import Live, Prompt
+
+_CALLABLE = ("parser", "context_manager", "recovery")
+
+
+class Recorder:
+    """One run being recorded; use it as a `with` block. Made by `record`.
+
+    Args:
+        harness: the loaded harness.
+        path: where the journal is written.
+        start: the members of the journal's first line that the caller gives: `run` and `agent`.
+        clock: tells the time of each event.
+    """
+
+    def __init__(self, harness: Harness, path: Path, start: Mapping[str, Any], clock: Clock) -> None:
+        self.harness = harness
+        """The harness as it was loaded."""
+        self.path = path
+        """The journal."""
+        self._start = start
+        self._clock = clock
+        self._live = Live(harness)
+        self._bound = {name: harness.tool_schema(name) for name in harness.manifest.tool_bindings}
+        self._journal: Journal | None = None
+        self._evidence: dict[tuple[str, str], str] = {}
+        self._rendered: list[tuple[PromptTemplate, str]] = []
+        self._calls: dict[str, str] = {}
+        self._run_code: set[str] = set()
+        self._offered = False
+        self._requested = False
+        self._outcome = False
+
+    def __enter__(self) -> Self:
+        """Write the harness's snapshot and open the journal.
+
+        Raises:
+            HarnessChangedError: when the folder on disk is not what was loaded.
+            UsageError: when a journal of this name exists.
+        """
+        if self._disk_differs():
+            raise HarnessChangedError(
+                "the harness folder is not what was loaded",
+                where=str(self.harness.manifest.name or "harness.yaml"),
+                hint="load the harness again",
+            )
+        self._write_snapshot()
+        self._journal = Journal(self.path)
+        try:
+            self._write("start", self._first_line())
+            self._check_surroundings()
+        except BaseException:
+            self._journal.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the journal; a run that ends in an exception has status `error`, unless an outcome was recorded."""
+        assert self._journal is not None
+        try:
+            if kind is not None and not self._outcome:
+                stopped = issubclass(kind, (KeyboardInterrupt, SystemExit))
+                self.outcome("error", termination="interrupted" if stopped else "exception")
+            mixed = {"mixed": True} if self._disk_differs() else {}
+            self._write("end", {"time": self._clock.now(), **mixed})
+        finally:
+            self._journal.close()
+            self._journal = None
+            self._live.close()
+
+    def prompt(self, name: str) -> Prompt:
+        """Return the prompt template `name`; its `render` gives the text.
+
+        Raises:
+            UnknownNameError: when the harness has no such template.
+        """
+        prompt = self._live.prompt(name, self._note_rendering)
+        self._obtained("prompt_templates", name)
+        return prompt
+
+    def tools(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+        """Return the definitions that the model is offered, in OpenAI's wrapper, sorted by name.
+
+        Args:
+            names: the tools of this run; None offers all.
+
+        Raises:
+            UsageError: when some are left out although the harness offers all, or one is not bound.
+        """
+        bound = self._bound
+        wanted = sorted(bound) if names is None else sorted(set(names))
+        if unknown := [name for name in wanted if name not in bound]:
+            raise UsageError(f"not bound: {', '.join(unknown)}", hint="one of: " + ", ".join(sorted(bound)))
+        if len(wanted) < len(bound) and self.harness.manifest.runtime.offered == "all":
+            raise UsageError("the harness offers every run all tools", hint="set runtime.offered to subset")
+        for name in bound:
+            self._obtained("tool_bindings", name)
+        definitions = [{"type": "function", "function": bound[name]} for name in wanted]
+        self._note_offered(definitions)
+        return definitions
+
+    def tool(self, name: str) -> Callable[..., Any]:
+        """Return the code behind the tool `name`, with its declared parameters bound.
+
+        Raises:
+            UnknownNameError: when the harness binds no such tool, or binds it without code.
+        """
+        function = self._live.tool(name)
+        self._run_code.add(name)
+        self._obtained("tool_bindings", name)
+        return function
+
+    def handler(self, name: str) -> Callable[..., Any]:
+        """Return the observation handler `name`, with its declared parameters bound.
+
+        Raises:
+            UnknownNameError: when the harness has no such handler.
+        """
+        function = self._live.handler(name)
+        self._obtained("observation_handlers", name)
+        return function
+
+    def runtime(self, part: str) -> Callable[..., Any]:
+        """Return the code of `parser`, `context_manager` or `recovery`, with its declared parameters bound.
+
+        Raises:
+            UnknownNameError: when the harness declares none.
+        """
+        function = self._live.runtime(part)
+        self._obtained("runtime", part)
+        return function
+
+    def request(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Compare the first request to the model with what the harness gave; later requests are not looked at.
+
+        Args:
+            messages: as in OpenAI's chat format.
+            tools: the definitions sent; None when the request has none and nothing is to be compared.
+        """
+        if self._requested:
+            return
+        self._requested = True
+        for contradiction in compare.request(self.harness, self._rendered, messages, tools):
+            self._contradict(contradiction)
+        if tools is not None:
+            self._note_offered([dict(tool) for tool in tools])
+
+    def system(self, text: str | list[dict[str, Any]]) -> None:
+        """Record a system message."""
+        self._step({"source": "system", "message": text})
+
+    def user(self, text: str | list[dict[str, Any]]) -> None:
+        """Record a user message."""
+        self._step({"source": "user", "message": text})
+
+    def agent(
+        self,
+        message: str | list[dict[str, Any]],
+        tool_calls: Sequence[Mapping[str, Any]] = (),
+        reasoning_content: str | None = None,
+        metrics: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Record a reply of the model.
+
+        Args:
+            message: the text as the model wrote it; empty when it only called tools.
+            tool_calls: `tool_call_id`, `function_name` and `arguments` (an object) of each call.
+            reasoning_content: the model's reasoning; None when it gave none.
+            metrics: ATIF metrics of the call; None when they are not known.
+
+        Raises:
+            UsageError: when a call lacks one of its members, or two calls share an id.
+        """
+        calls = [_call(call) for call in tool_calls]
+        names = {call["tool_call_id"]: call["function_name"] for call in calls}
+        if len(names) < len(calls):
+            raise UsageError("two calls of one reply share a tool_call_id")
+        step: dict[str, Any] = {"source": "agent", "message": message}
+        if calls:
+            step["tool_calls"] = calls
+        if reasoning_content is not None:
+            step["reasoning_content"] = reasoning_content
+        if metrics is not None:
+            step["metrics"] = dict(metrics)
+        self._step(step)
+        self._calls = names
+
+    def observation(self, results: Sequence[Mapping[str, Any]]) -> None:
+        """Record what the model sees of the results of the last reply's calls.
+
+        Args:
+            results: `content`, and `source_call_id` where the result answers a call.
+
+        Raises:
+            UsageError: when a result answers no call of the last reply.
+        """
+        for result in results:
+            call = result.get("source_call_id")
+            if call is not None and call not in self._calls:
+                raise UsageError(f"no call of the last reply has the id {call!r}")
+            name = self._calls.get(call) if call is not None else None
+            binding = self.harness.manifest.tool_bindings.get(name) if name is not None else None
+            if name is not None and binding is not None and binding.entry is not None and name not in self._run_code:
+                # somebody answered for the tool, and it was not the code that was hashed
+                self._note("tool_bindings", name, "claimed")
+        self._write("observation", {"results": [dict(result) for result in results]})
+
+    def outcome(self, status: str | None = None, **facts: Any) -> None:
+        """Record how the run ended; the last call counts.
+
+        Args:
+            status: `success`, `failure`, `error` or `unknown`; None leaves it to the reward.
+            facts: `reward`, `checks`, `grader` {name, version}, `termination`.
+
+        Raises:
+            UsageError: for another member or a value that is not allowed.
+        """
+        stated = {"status": status, **facts}
+        outcome = {name: value for name, value in stated.items() if value is not None}
+        _validated(Outcome, {"status": "unknown", **outcome}, "outcome")
+        self._outcome = True
+        self._write("outcome", {"outcome": outcome})
+
+    def _first_line(self) -> dict[str, Any]:
+        identity = self.harness.identity
+        components = {
+            name: {"digest": identity.components[name], "parts": [list(item) for item in identity.parts[name].items()]}
+            for name in COMPONENTS
+        }
+        run = {**self._start["run"], "start": self._clock.now()}
+        agent = self._start["agent"]
+        stated = {"name": self.harness.name, "fingerprint": identity.fingerprint, "components": components}
+        # equal transcripts of two runs are two traces, and one run recorded again is one
+        session = digest.of({"agent": agent, "harness": identity.fingerprint, "run": run})[:32]
+        return {"format": FORMAT, "session": session, "harness": stated, "run": run, "agent": agent}
+
+    def _write_snapshot(self) -> None:
+        name = self.harness.identity.fingerprint.removeprefix(digest.FINGERPRINT_PREFIX) + SNAPSHOT_SUFFIX
+        target = self.path.parent / name
+        # of one fingerprint any snapshot will do: they differ in labels at most
+        if not target.exists():
+            durable.write_atomic(target, snapshot.to_bytes(self.harness))
+
+    def _check_surroundings(self) -> None:
+        """Take the declared parts of the runtime as obtained, and compare those that the process can contradict."""
+        for part in self.harness.identity.parts["runtime"]:
+            if part not in _CALLABLE:
+                self._obtained("runtime", part)
+        contradictions, unknown = compare.surroundings(self.harness.manifest.runtime)
+        for part in unknown:
+            self._note("runtime", part, "claimed")
+        for contradiction in contradictions:
+            self._contradict(contradiction)
+
+    def _disk_differs(self) -> bool:
+        if self.harness.folder is None:
+            return False
+        try:
+            return load(self.harness.folder).identity.fingerprint != self.harness.identity.fingerprint
+        except TracemarkError:
+            return True
+
+    def _note_rendering(self, template: PromptTemplate, text: str) -> None:
+        self._rendered.append((template, text))
+
+    def _note_offered(self, definitions: list[dict[str, Any]]) -> None:
+        if not self._offered:
+            self._offered = True
+            self._write("tools", {"definitions": definitions})
+
+    def _obtained(self, component: str, part: str) -> None:
+        if (component, part) not in self._evidence:
+            self._note(component, part, "recorded")
+
+    def _note(self, component: str, part: str, evidence: str) -> None:
+        if self._evidence.get((component, part)) != evidence:
+            self._evidence[component, part] = evidence
+            self._write("evidence", {"component": component, "part": part, "evidence": evidence})
+
+    def _contradict(self, contradiction: Contradiction) -> None:
+        self._write("contradiction", {"contradiction": contradiction.as_json()})
+
+    def _step(self, step: dict[str, Any]) -> None:
+        self._calls = {}
+        self._write("step", {"step": {**step, "timestamp": self._clock.now()}})
+
+    def _write(self, event: str, members: dict[str, Any]) -> None:
+        if self._journal is None:
+            raise UsageError("the recording is not open", hint="use it as: with tracemark.record(…) as rec")
+        self._journal.write({"event": event, **members})
+
+
+def record(
+    harness: Path | Harness,
+    inbox: Path,
+    run: Mapping[str, Any] | None = None,
+    agent: Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    clock: Clock | None = None,
+) -> Recorder:
+    """Return a recorder for one run, to be used in a `with` block.
+
+    Args:
+        harness: a harness folder, or a harness loaded from one; a loaded one serves any number of runs.
+        inbox: the batch's folder, made when missing.
+        run: facts of the run: task, attempt, seed, domain, split, mode, model, sampling, environment, note.
+        agent: `name` and `version` of the agent, and ATIF's optional `model_name` and `extra`.
+        name: the journal's name without suffix; None derives it from task and attempt.
+        clock: tells the time; None means the machine's clock.
+
+    Raises:
+        ManifestError: when the folder is no usable harness.
+        UsageError: when a run fact is unknown or the name is no file name.
+    """
+    facts = dict(run or {})
+    _validated(Run, facts, "run")
+    who = {"name": "agent", "version": "unknown", **(agent or {})}
+    loaded = harness if isinstance(harness, Harness) else load(Path(harness))
+    path = free_path(Path(inbox), name, facts)
+    return Recorder(loaded, path, {"run": facts, "agent": who}, clock or SystemClock())
+
+
+def _validated(model: type[Run | Outcome], value: Mapping[str, Any], what: str) -> None:
+    try:
+        model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join([what, *map(str, first["loc"])])
+        raise UsageError(f"{place}: {first['msg']}", hint="known: " + ", ".join(model.model_fields)) from None
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(call)
+    for member, kind in (("tool_call_id", str), ("function_name", str), ("arguments", dict)):
+        if not isinstance(made.get(member), kind):
+            raise UsageError(f"a tool call needs {member!r}, {'an object' if kind is dict else 'a text'}")
+    return made

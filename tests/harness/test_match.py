@@ -1,0 +1,285 @@
+"""Which harnesses the content of a trace corroborates, leaves open, or excludes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemark import digest
+from tracemark.harness.harness import load
+from tracemark.harness.match import Comparison, Content, Matcher, compare, fits
+
+SYSTEM = "You answer for the desk. Look things up before you change them.\nIt is {today}; the policy follows.\n{policy}\nEnd."
+TOOL = {"name": "get", "description": "Read.", "parameters": {"type": "object", "properties": {}}}
+OTHER = {"name": "put", "description": "Write.", "parameters": {"type": "object", "properties": {}}}
+
+
+def prompt(text: str, **members: Any) -> dict[str, Any]:
+    return {"name": "main", "text": text, "syntax": "format", **members}
+
+
+@pytest.fixture
+def matcher(tmp_path: Path) -> Any:
+    """Return a function that makes a matcher of a manifest's members."""
+
+    def make(**members: Any) -> Matcher:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        (folder / "code.py").write_text("def run(raw):\n    return raw\n")
+        members = {"runtime": {"parser": "code.py:run"}, **members}
+        (folder / "harness.yaml").write_text(json.dumps({"format": "tracemark/harness/1", **members}))
+        return Matcher(load(folder))
+
+    return make
+
+
+def system(text: str) -> Content:
+    return Content(messages=[("system", text, 1), ("user", "Help", 2)])
+
+
+def test_a_rendered_template_of_enough_literal_text_is_corroborated(matcher: Any) -> None:
+    judgement = matcher(prompt_templates=[prompt(SYSTEM)]).judge(system(SYSTEM.format(today="Monday", policy="None.")))
+    assert judgement.evidence["prompt_templates"] == {"main": "corroborated"}
+    assert judgement.evidence["runtime"]["parser"] == "claimed"
+    assert not judgement.contradicted
+
+
+def test_a_message_that_the_template_cannot_give_contradicts_with_step_and_text(matcher: Any) -> None:
+    judgement = matcher(prompt_templates=[prompt(SYSTEM)]).judge(system(SYSTEM.replace("before", "after")))
+    assert judgement.evidence["prompt_templates"] == {"main": "claimed"}
+    (found,) = judgement.contradictions
+    assert (found.component, found.part, found.step) == ("prompt_templates", "main", 1)
+    assert "after you change" in found.text
+    assert found.as_json() == {
+        "component": "prompt_templates",
+        "part": "main",
+        "step": 1,
+        "text": found.text,
+    }
+
+
+def test_a_short_template_can_contradict_and_never_corroborate(matcher: Any) -> None:
+    short = matcher(prompt_templates=[prompt("Be brief.", syntax="literal")])
+    agreeing = short.judge(system("Be brief."))
+    assert agreeing.evidence["prompt_templates"] == {"main": "claimed"}
+    assert not agreeing.contradicted
+    assert short.judge(system("Be long.")).contradicted
+
+
+@pytest.mark.parametrize("text", ["{x}" + "literal " * 20, "literal " * 20 + "{x}"])
+def test_a_template_open_at_an_end_can_contradict_and_never_corroborate(matcher: Any, text: str) -> None:
+    open_ended = matcher(prompt_templates=[prompt(text)])
+    assert open_ended.judge(system(text.format(x="value"))).evidence["prompt_templates"] == {"main": "claimed"}
+    assert open_ended.judge(system("something else")).contradicted
+
+
+def test_an_open_end_of_declared_value_counts_as_literal(matcher: Any) -> None:
+    members = {"variables": {"x": "constant"}, "values": {"x": "the house rules"}}
+    closed = matcher(prompt_templates=[prompt("{x}: " + "literal " * 20, **members)])
+    assert closed.judge(system("the house rules: " + "literal " * 20)).evidence["prompt_templates"] == {
+        "main": "corroborated"
+    }
+
+
+@pytest.mark.parametrize("content", [Content(), Content(messages=[("user", "Help", 1)])])
+def test_a_missing_message_proves_nothing(matcher: Any, content: Content) -> None:
+    judgement = matcher(prompt_templates=[prompt(SYSTEM)]).judge(content)
+    assert judgement.evidence["prompt_templates"] == {"main": "claimed"}
+    assert not judgement.contradicted
+
+
+def test_position_first_is_the_first_message_of_its_role_and_any_is_any(matcher: Any) -> None:
+    text = SYSTEM.format(today="Monday", policy="None.")
+    content = Content(messages=[("system", "Something else.", 1), ("system", text, 2)])
+    assert matcher(prompt_templates=[prompt(SYSTEM)]).judge(content).contradicted
+    anywhere = matcher(prompt_templates=[prompt(SYSTEM, position="any")])
+    assert anywhere.judge(content).evidence["prompt_templates"] == {"main": "corroborated"}
+    assert anywhere.judge(system("Something else.")).contradicted
+
+
+def test_roles_are_compared_as_formats_write_them(matcher: Any) -> None:
+    text = SYSTEM.format(today="Monday", policy="None.")
+    developer = matcher(prompt_templates=[prompt(SYSTEM, role="developer")])
+    assert developer.judge(system(text)).evidence["prompt_templates"] == {"main": "corroborated"}
+    demonstration = matcher(prompt_templates=[prompt(SYSTEM, role="assistant")])
+    shown = Content(messages=[("agent", text, 1)])
+    assert demonstration.judge(shown).evidence["prompt_templates"] == {"main": "corroborated"}
+
+
+def test_a_template_of_another_agent_is_not_looked_for(matcher: Any) -> None:
+    judgement = matcher(prompt_templates=[prompt(SYSTEM, agent="helper")]).judge(system("Something else."))
+    assert not judgement.contradicted
+
+
+@pytest.mark.parametrize("text", ["{% for x in xs %}x{% endfor %}" + "literal " * 20, "{% if x %}a{% endif %}"])
+def test_templates_with_loops_or_conditions_are_not_matched(matcher: Any, text: str) -> None:
+    judgement = matcher(prompt_templates=[prompt(text, syntax="jinja")]).judge(system("Something else."))
+    assert judgement.evidence["prompt_templates"] == {"main": "claimed"}
+    assert not judgement.contradicted
+
+
+def with_tools(recorded: Any) -> Content:
+    return Content(tools=recorded, tools_key=None if recorded is None else digest.canonical(recorded))
+
+
+def bound(*tools: dict[str, Any]) -> dict[str, Any]:
+    return {tool["name"]: {"schema": tool, "entry": "code.py:run"} for tool in tools}
+
+
+def test_recorded_definitions_equal_to_the_bound_ones_are_corroborated(matcher: Any) -> None:
+    recorded = [{"type": "function", "function": {**OTHER, "strict": None}}, TOOL]
+    judgement = matcher(tool_bindings=bound(TOOL, OTHER)).judge(with_tools(recorded))
+    assert judgement.evidence["tool_bindings"] == {"get": "corroborated", "put": "corroborated"}
+    assert not judgement.contradicted
+
+
+def test_a_tool_that_is_not_bound_contradicts(matcher: Any) -> None:
+    (found,) = matcher(tool_bindings=bound(TOOL)).judge(with_tools([TOOL, OTHER])).contradictions
+    assert (found.component, found.part) == ("tool_bindings", "put")
+
+
+def test_another_definition_of_a_bound_tool_contradicts(matcher: Any) -> None:
+    judgement = matcher(tool_bindings=bound(TOOL)).judge(with_tools([{**TOOL, "description": "Read!"}]))
+    assert [found.part for found in judgement.contradictions] == ["get"]
+    assert judgement.evidence["tool_bindings"] == {"get": "claimed"}
+
+
+def test_a_bound_tool_that_is_missing_contradicts_unless_subsets_are_offered(matcher: Any) -> None:
+    assert matcher(tool_bindings=bound(TOOL, OTHER)).judge(with_tools([TOOL])).contradicted
+    subset = matcher(tool_bindings=bound(TOOL, OTHER), runtime={"offered": "subset"}).judge(with_tools([TOOL]))
+    assert subset.evidence["tool_bindings"] == {"get": "corroborated", "put": "claimed"}
+    assert not subset.contradicted
+
+
+@pytest.mark.parametrize("recorded", [None, [], [{"type": "web_search_20250305", "name": "web_search"}]])
+def test_tools_that_are_absent_empty_or_unreadable_prove_nothing(matcher: Any, recorded: Any) -> None:
+    judgement = matcher(tool_bindings=bound(TOOL)).judge(with_tools(recorded))
+    assert judgement.evidence["tool_bindings"] == {"get": "claimed"}
+    assert not judgement.contradicted
+
+
+def test_a_call_to_an_unbound_tool_contradicts_only_when_it_was_answered_without_an_error(matcher: Any) -> None:
+    one_tool = matcher(tool_bindings=bound(TOOL))
+    calls = [("get", 3, "ok"), ("gone", 4, "error"), ("gone", 5, "none")]
+    assert not one_tool.judge(Content(calls=calls)).contradicted
+    (found,) = one_tool.judge(Content(calls=[*calls, ("gone", 6, "ok"), ("gone", 7, "ok")])).contradictions
+    assert (found.component, found.part, found.step) == ("tool_bindings", "gone", 6)
+
+
+def test_called_names_alone_prove_nothing(matcher: Any) -> None:
+    judgement = matcher(tool_bindings=bound(TOOL)).judge(Content(calls=[("get", 3, "ok")]))
+    assert judgement.evidence["tool_bindings"] == {"get": "claimed"}
+
+
+def test_calls_do_not_contradict_a_harness_that_reads_its_actions_from_the_text(matcher: Any) -> None:
+    assert not matcher(prompt_templates=[prompt(SYSTEM)]).judge(Content(calls=[("shell", 3, "ok")])).contradicted
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        ({"max_characters": 5}, "123456"),
+        ({"prefix": "Output: "}, "12345"),
+        ({"suffix": "\n[end]"}, "12345"),
+    ],
+)
+def test_what_a_handler_declares_can_only_contradict(matcher: Any, claim: dict[str, Any], text: str) -> None:
+    handler = matcher(observation_handlers=[{"name": "cut", "entry": "code.py:run", **claim}])
+    (found,) = handler.judge(Content(observations=[(4, text)])).contradictions
+    assert (found.component, found.part, found.step) == ("observation_handlers", "cut", 4)
+    kept = claim.get("prefix", "") + "1" + claim.get("suffix", "")
+    judgement = handler.judge(Content(observations=[(4, kept)]))
+    assert judgement.evidence["observation_handlers"] == {"cut": "claimed"}
+    assert not judgement.contradicted
+
+
+def test_fits_names_every_harness_that_the_content_does_not_exclude(matcher: Any) -> None:
+    plain = matcher(prompt_templates=[prompt(SYSTEM)])
+    handled = matcher(prompt_templates=[prompt(SYSTEM)], observation_handlers=[{"name": "o", "entry": "code.py:run"}])
+    other = matcher(prompt_templates=[prompt(SYSTEM.replace("desk", "shop"))])
+    content = system(SYSTEM.format(today="Monday", policy="None."))
+    assert fits([plain, handled, other, plain], content) == sorted([plain.fingerprint, handled.fingerprint])
+
+
+def test_a_judgement_does_not_depend_on_what_was_judged_before(matcher: Any) -> None:
+    contents = [
+        with_tools([TOOL]),
+        with_tools([OTHER]),
+        system(SYSTEM.format(today="", policy="")),
+        Content(messages=[("system", "x" * 90 + "CUT y", 1)], prompt_cut="CUT"),
+    ]
+    members = {"prompt_templates": [prompt(SYSTEM)], "tool_bindings": bound(TOOL)}
+    fresh = [matcher(**members).judge(content) for content in contents]
+    used = matcher(**members)
+    for _ in range(2):
+        assert [used.judge(content) for content in contents] == fresh
+
+
+def test_comparison_has_three_values() -> None:
+    parts = {"a": "1", "b": "2"}
+    assert compare(parts, dict(parts), ordered=True) is Comparison.SAME
+    assert compare(parts, {"a": "1", "b": "3"}, ordered=False) is Comparison.DIFFERENT
+    assert compare(parts, {"a": "1"}, ordered=False) is Comparison.UNKNOWN
+    assert compare(parts, {"a": "2"}, ordered=False) is Comparison.DIFFERENT
+    assert compare(parts, {"b": "2", "a": "1"}, ordered=False) is Comparison.SAME
+    assert compare(parts, {"b": "2", "a": "1"}, ordered=True) is Comparison.DIFFERENT
+    assert compare({}, {}, ordered=True) is Comparison.SAME
+
+
+def test_two_unrecorded_components_are_never_the_same() -> None:
+    assert compare(None, None, ordered=False) is Comparison.UNKNOWN
+    assert compare({}, None, ordered=False) is Comparison.UNKNOWN
+
+
+def test_a_separator_of_the_format_makes_a_prefix_comparable(matcher: Any) -> None:
+    rules = "You are to act in a terminal. " * 5 + "\n\n"
+    prefix = matcher(prompt_templates=[prompt(rules, syntax="literal", role="user")])
+    whole = matcher(prompt_templates=[prompt(rules + "Task:\n{task}\n\nState:\n{state}", role="user")])
+    text = rules + "Task:\nDo it, Task: well.\n\nState:\n$"
+    cut = Content(messages=[("user", text, 1)], prompt_cut="Task:")
+    uncut = Content(messages=[("user", text, 1)])
+    for declared in (prefix, whole):
+        assert declared.judge(cut).evidence["prompt_templates"] == {"main": "corroborated"}
+        assert declared.judge(Content(messages=[("user", "x" + text, 1)], prompt_cut="Task:")).contradicted
+    assert whole.judge(uncut).evidence["prompt_templates"] == {"main": "claimed"}
+    other_end = Content(messages=[("user", text.replace("State", "Screen"), 1)], prompt_cut="Task:")
+    assert whole.judge(other_end).contradicted
+    assert not prefix.judge(other_end).contradicted
+
+
+def terminus(shared: Path) -> dict[str, Content]:
+    contents = {}
+    for file in sorted((shared / "atif").iterdir()):
+        document = json.loads(file.read_bytes())
+        if document["agent"]["name"] == "terminus-2":
+            first = document["steps"][0]
+            messages = [(first["source"], first["message"], 1)]
+            contents[file.name] = Content(messages=messages, prompt_cut="Task Description:")
+    return contents
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("syntax", ["literal", "format"])
+def test_each_terminus_2_trace_is_corroborated_by_one_template_and_contradicted_by_the_other(
+    matcher: Any, shared_traces: Path, syntax: str
+) -> None:
+    contents = terminus(shared_traces)
+    prompts = sorted({content.messages[0][1].split("Task Description:")[0] for content in contents.values()})
+    assert len(prompts) == 2
+    texts = prompts if syntax == "literal" else [text.replace("{", "{{").replace("}", "}}") for text in prompts]
+    declared = [matcher(prompt_templates=[prompt(text, syntax=syntax, role="user")]) for text in texts]
+    assert len(contents) >= 12
+    groups = set()
+    for content in contents.values():
+        judgements = [each.judge(content) for each in declared]
+        assert sorted(judgement.contradicted for judgement in judgements) == [False, True]
+        corroborated = [judgement.evidence["prompt_templates"]["main"] == "corroborated" for judgement in judgements]
+        assert corroborated == [not judgement.contradicted for judgement in judgements]
+        groups.add(tuple(corroborated))
+    assert len(groups) == 2
+
+
+def test_a_hostile_message_is_judged_without_backtracking(matcher: Any) -> None:
+    many = matcher(prompt_templates=[prompt("{x}" + "a{x}" * 400 + "b{x}")])
+    assert many.judge(system("a" * 4_000_000)).contradicted

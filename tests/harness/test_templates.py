@@ -1,0 +1,126 @@
+"""What a template says about every text it can render to."""
+
+from typing import Any
+
+import jinja2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark.harness.templates import EXCERPT, Pattern, pattern
+from tracemark.model.harness import PromptTemplate
+
+words = st.text(alphabet="ab \n", max_size=6)
+
+
+def template(text: str, syntax: str, **members: Any) -> PromptTemplate:
+    return PromptTemplate.model_validate({"name": "t", "text": text, "syntax": syntax, **members})
+
+
+def made(text: str, syntax: str, **members: Any) -> Pattern:
+    found = pattern(template(text, syntax, **members), text)
+    assert found is not None
+    return found
+
+
+def test_a_literal_template_fits_its_own_text_alone() -> None:
+    found = made("Hello {x} {{ y }}", "literal")
+    assert found.exact
+    assert found.disagreement("Hello {x} {{ y }}") is None
+    assert found.disagreement("Hello {x} {{ y }} ") == 0
+
+
+@pytest.mark.parametrize(("text", "syntax"), [("A{x}B{y}C", "format"), ("A{{ x }}B{{ y|upper }}C", "jinja")])
+def test_pieces_are_anchored_at_both_ends_and_found_in_order(text: str, syntax: str) -> None:
+    found = made(text, syntax)
+    assert (found.literals, found.begins, found.ends) == (("A", "B", "C"), True, True)
+    assert found.disagreement("A..B..C") is None
+    assert found.disagreement("ABC") is None
+    assert found.disagreement("x..B..C") == 0
+    assert found.disagreement("A..C") == 1
+    assert found.disagreement("A..B..") == 2
+    assert found.disagreement("A") == 2
+
+
+def test_overlapping_ends_do_not_share_a_character() -> None:
+    assert made("aba{x}aba", "format").disagreement("aba") is not None
+    assert made("aba{x}aba", "format").disagreement("ababa") is not None
+    assert made("aba{x}aba", "format").disagreement("abaaba") is None
+
+
+def test_doubled_braces_of_a_format_template_are_single_in_the_message() -> None:
+    found = made('Answer as {{"a": {value}}}', "format")
+    assert found.literals == ('Answer as {"a": ', "}")
+
+
+def test_a_declared_value_is_literal_text() -> None:
+    members = {"variables": {"x": "constant", "y": "task"}, "values": {"x": "always"}}
+    assert made("{x} and {y}", "format", **members).literals == ("always and ",)
+    assert made("{{ x }} and {{ y }}", "jinja", **members).literals == ("always and ",)
+    assert made("{x!r} and {y}", "format", **members).literals == (" and ",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for x in xs %}{{ x }}{% endfor %}",
+        "{% if x %}a{% endif %}",
+        "{% include 'other' %}",
+        "{% extends 'other' %}",
+        "{% macro m() %}{% endmacro %}a",
+        "{% set x = 1 %}a",
+        "{{ unfinished",
+    ],
+)
+def test_a_template_whose_output_its_text_does_not_show_has_no_pattern(text: str) -> None:
+    assert pattern(template(text, "jinja"), text) is None
+
+
+def test_a_format_template_that_does_not_parse_has_no_pattern() -> None:
+    assert pattern(template("{unfinished", "format"), "{unfinished") is None
+
+
+def test_code_that_makes_a_prompt_has_no_pattern() -> None:
+    code = PromptTemplate.model_validate({"name": "t", "entry": "p.py:make"})
+    assert pattern(code, "") is None
+
+
+def test_jinja_comments_and_raw_blocks_are_read_as_jinja_reads_them() -> None:
+    assert made("a{# no #}b{% raw %}{{ c }}{% endraw %}\n", "jinja").literals == ("ab{{ c }}",)
+
+
+def test_a_template_without_literal_text_fits_anything() -> None:
+    assert made("{x}", "format").disagreement("whatever") is None
+
+
+def test_what_stands_before_a_separator_is_compared_by_itself() -> None:
+    found = made("Rules {x} end\n\nTask:\n{task}\nTask: no", "format").before("Task:")
+    assert (found.literals, found.begins, found.ends) == (("Rules ", " end\n\n"), True, True)
+    assert made("{x}Task: a", "format").before("Task:").ends is False
+    whole = made("no separator", "format")
+    assert whole.before("Task:") is whole
+
+
+def test_an_excerpt_shows_the_place_of_the_disagreement_and_is_short() -> None:
+    found = made("x" * 500 + "{a}" + "y" * 300, "format")
+    text = "x" * 400 + "HERE" + "x" * 400
+    assert "HERE" in found.excerpt(text, 0)
+    assert len(found.excerpt(text, 0)) <= EXCERPT
+    assert len(found.excerpt(text, 1)) <= EXCERPT
+
+
+pieces = st.lists(st.tuples(st.booleans(), words), max_size=6)
+
+
+@given(pieces, st.lists(words, min_size=6, max_size=6))
+def test_a_rendering_never_disagrees_with_its_format_template(parts: list[tuple[bool, str]], values: list[str]) -> None:
+    text = "".join(f"{{v{index}}}" if hole else word for index, (hole, word) in enumerate(parts))
+    rendered = text.format(**{f"v{index}": value for index, value in enumerate(values)})
+    assert made(text, "format").disagreement(rendered) is None
+
+
+@given(pieces, st.lists(words, min_size=6, max_size=6))
+def test_a_rendering_never_disagrees_with_its_jinja_template(parts: list[tuple[bool, str]], values: list[str]) -> None:
+    text = "".join(f"{{{{ v{index} }}}}" if hole else word for index, (hole, word) in enumerate(parts))
+    rendered = jinja2.Template(text).render(**{f"v{index}": value for index, value in enumerate(values)})
+    assert made(text, "jinja").disagreement(rendered) is None
