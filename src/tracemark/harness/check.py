@@ -1,8 +1,9 @@
 """Everything that is wrong, or uncertain, about harness versions, as findings.
 
-`check` reads one folder as `load` does and adds what a fingerprint can do without: whether templates parse and declare
-their variables, whether schemas are valid JSON Schema, whether each entry's attribute is defined. `siblings` looks at
-several harnesses at once. Both change nothing and execute nothing.
+`check` adds to what reading a harness found what a fingerprint can do without: whether templates parse and declare their
+variables, whether schemas are valid JSON Schema, whether each entry's attribute is defined. `check_folder` does the same
+for a folder that may not be readable at all, and `siblings` looks at several harnesses at once. Nothing is changed and
+nothing is executed.
 """
 
 from __future__ import annotations
@@ -23,8 +24,17 @@ from tracemark.harness.version import Harness
 from tracemark.model.harness import MANIFEST_NAME, JinjaOptions, PromptTemplate
 
 
-def check(folder: Path) -> list[Finding]:
-    """Return every finding about one harness version.
+def check(harness: Harness) -> list[Finding]:
+    """Return every finding about a harness that could be read, those of reading it first; empty when all is well.
+
+    Args:
+        harness: from a folder or from a snapshot; `where` is relative to its folder.
+    """
+    return list(dict.fromkeys([*harness.findings, *_templates(harness), *_schemas(harness), *_entries(harness)]))
+
+
+def check_folder(folder: Path) -> list[Finding]:
+    """Return every finding about a harness version that may not be readable.
 
     Args:
         folder: the folder that holds `harness.yaml`.
@@ -33,15 +43,9 @@ def check(folder: Path) -> list[Finding]:
         Problems that prevent a fingerprint first; `where` is relative to the folder. Empty when all is well.
     """
     examined = examine(folder)
-    found = [*examined.problems, *examined.findings]
     if examined.harness is not None:
-        found += check_harness(examined.harness)
-    return list(dict.fromkeys(found))
-
-
-def check_harness(harness: Harness) -> list[Finding]:
-    """Return what is wrong with a harness that could be read; its own `findings` are not repeated."""
-    return [*_templates(harness), *_schemas(harness), *_entries(harness)]
+        return check(examined.harness)
+    return [*examined.problems, *examined.findings]
 
 
 def siblings(harnesses: Sequence[Harness]) -> list[Finding]:

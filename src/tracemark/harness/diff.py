@@ -68,7 +68,7 @@ class Difference:
         }
 
 
-def diff(old: Harness, new: Harness) -> list[Difference]:
+def compare(old: Harness, new: Harness) -> list[Difference]:
     """Return every part in which two harnesses differ, in the order of the components and parts.
 
     Args:

@@ -27,7 +27,18 @@ from typing import NamedTuple
 from tracemark.findings import Finding, finding
 from tracemark.model.harness import MANIFEST_NAME
 
-IGNORED = ("__pycache__/", ".git/", ".DS_Store", "*~", ".*.sw?", "[#]*[#]", ".[#]*")
+IGNORED = (
+    "__pycache__/",
+    ".git/",
+    ".DS_Store",
+    "*~",
+    ".*.sw?",
+    "[#]*[#]",
+    ".[#]*",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+)
 """What the algorithm `tracemark-harness/1` never sees, as patterns that git and DVC read the same way."""
 
 ROOT, PACKAGE = "root:", "package:"
