@@ -1,20 +1,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-import typer
 
 from tracemark.cli.app import build
 from tracemark.cli.arguments import corpus
 from tracemark.errors import NoStoreError
 
 
-def context(root: Path | None) -> typer.Context:
+def context(root: Path | None) -> Any:
     tree = build()
-    made = tree.context_class(tree, info_name="tracemark", obj=root)
-    assert isinstance(made, typer.Context)
-    return made
+    return tree.context_class(tree, info_name="tracemark", obj=root)
 
 
 @pytest.mark.parametrize("mark", ["traces/STORE", "params.yaml"])
