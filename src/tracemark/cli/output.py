@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, TextIO
 
@@ -25,7 +25,16 @@ _SHOWN = 20
 _COLOURS = {"error": "31", "warning": "33", "hint": "36"}
 
 
-def show(report: Report, output: Output, *, rows: str | None = None) -> int:
+def view_members(report: Report, stream: TextIO) -> None:
+    """Write the members of a report, its findings left out, to `stream`."""
+    write_report({name: value for name, value in report.as_json().items() if name != "findings"}, stream)
+
+
+View = Callable[[Report, TextIO], None]
+"""Writes a report to a stream as text for people, without its findings."""
+
+
+def show(report: Report, output: Output, *, rows: str | None = None, view: View = view_members) -> int:
     """Show a report and return its exit code.
 
     Args:
@@ -33,20 +42,21 @@ def show(report: Report, output: Output, *, rows: str | None = None) -> int:
         output: how.
         rows: the member that holds the rows, for a report that is a list: jsonl writes one line for each, a table shows
             nothing else. None for other reports: jsonl writes one line for the whole.
+        view: writes a report that is no list as text for people.
     """
     data = report.as_json()
     if output is Output.JSON:
         write_data(to_json(data, indent=2) + b"\n")
         return report.exit_code
-    members = {name: value for name, value in data.items() if name != "findings"}
+    listed: Sequence[Any] | None = None if rows is None else getattr(report, rows)
     if output is Output.JSONL:
-        write_lines([data] if rows is None else _list(members, rows))
-    elif rows is None:
-        write_report(members, sys.stdout)
-    elif _list(members, rows):
-        write_rows(_list(members, rows), sys.stdout)
+        write_lines([data] if listed is None else listed)
+    elif listed is None:
+        view(report, sys.stdout)
+    elif listed:
+        write_rows(listed, sys.stdout)
     else:
-        sys.stderr.write(f"no {label(rows)}\n")
+        sys.stderr.write(f"no {label(str(rows))}\n")
     if output is Output.TABLE or rows is not None:
         sys.stdout.flush()
         write_findings(report.findings, sys.stderr)
@@ -103,8 +113,3 @@ def paint(word: str, stream: TextIO) -> str:
     if colour is None or not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return word
     return f"\x1b[{colour}m{word}\x1b[0m"
-
-
-def _list(members: dict[str, Any], rows: str) -> Sequence[Any]:
-    value: Sequence[Any] = members[rows]
-    return value

@@ -15,7 +15,10 @@ from tracemark.cli.progress import working
 
 def command(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write; made new each time.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="A new folder, or that of an earlier export, which is replaced."),
+    ],
     output: OutputOption = Output.TABLE,
 ) -> int:
     """Write a supervised fine-tuning set.
@@ -24,5 +27,5 @@ def command(
     manifest beside the rows counts every trace that was left out under one reason.
     """
     with working("export"):
-        report = export.sft(corpus(ctx), out, export.SftOptions())
+        report = export.sft(corpus(ctx), out)
     return show(report, output)

@@ -8,7 +8,7 @@ import typer
 
 from tracemark.acts import traces
 from tracemark.cli.arguments import LimitOption, Output, OutputOption, corpus
-from tracemark.cli.output import show
+from tracemark.cli.output import show, write_lines
 
 
 def command(
@@ -28,4 +28,7 @@ def command(
     With --output jsonl one line per trace, each with its trace_id.
     """
     wanted = traces.TraceFilter(harness=harness, status=status, task=task, limit=limit)
+    if output is Output.JSONL:
+        write_lines(traces.rows(corpus(ctx), wanted))
+        return 0
     return show(traces.list_(corpus(ctx), wanted), output, rows="traces")

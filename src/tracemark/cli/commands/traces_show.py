@@ -9,6 +9,7 @@ import typer
 from tracemark.acts import traces
 from tracemark.cli.arguments import Output, OutputOption, TraceArgument, corpus
 from tracemark.cli.output import show, write_data
+from tracemark.cli.trajectory import write_trace
 
 
 def command(
@@ -24,4 +25,4 @@ def command(
     if raw:
         write_data(traces.raw(corpus(ctx), trace))
         return 0
-    return show(traces.show(corpus(ctx), trace), output)
+    return show(traces.show(corpus(ctx), trace), output, view=write_trace)

@@ -1,0 +1,59 @@
+"""A trace as a reader sees it: what is known of it, then its steps one after the other, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from tracemark.cli.tables import write_report
+from tracemark.cli.text import to_json, visible, visible_block
+from tracemark.findings import Report
+
+_MARGIN = "  "
+
+
+def write_trace(report: Report, stream: TextIO) -> None:
+    """Write a trace with its trajectory (members as `traces show` documents them) to `stream`."""
+    members = report.as_json()
+    trajectory = _mapping(members["trajectory"])
+    declared = _mapping(_mapping(members["harness"]).get("declared"))
+    facts = {
+        "trace_id": members["trace_id"],
+        "harness": declared.get("name"),
+        "fingerprint": declared.get("fingerprint"),
+    }
+    write_report({**facts, **{name: members[name] for name in ("outcome", "run", "source")}}, stream)
+    for step in _list(trajectory.get("steps")):
+        _write_step(_mapping(step), stream)
+
+
+def _write_step(step: Mapping[str, Any], stream: TextIO) -> None:
+    stream.write(f"\n{step.get('step_id', '?')} {visible(str(step.get('source', '?')))}\n")
+    if step.get("reasoning_content"):
+        _write_text(f"(thinks) {step['reasoning_content']}", stream)
+    _write_text(_words(step.get("message")), stream)
+    for call in map(_mapping, _list(step.get("tool_calls"))):
+        _write_text(f"→ {call.get('function_name')} {to_json(call.get('arguments')).decode()}", stream)
+    for result in map(_mapping, _list(_mapping(step.get("observation")).get("results"))):
+        _write_text(f"← {_words(result.get('content'))}", stream)
+
+
+def _write_text(text: str, stream: TextIO) -> None:
+    if text:
+        stream.writelines(f"{_MARGIN}{line}".rstrip() + "\n" for line in visible_block(text).rstrip("\n").split("\n"))
+
+
+def _words(content: Any) -> str:
+    """Return the text of a message or observation; a part that is no text is named by its type."""
+    if isinstance(content, str):
+        return content
+    parts = [_mapping(part) for part in _list(content)]
+    return "\n".join(str(part["text"]) if "text" in part else f"[{part.get('type', 'part')}]" for part in parts)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else ()
