@@ -1,9 +1,9 @@
 """Everything that is wrong, or uncertain, about harness versions, as findings.
 
-`check` adds to what reading a harness found what a fingerprint can do without: whether templates parse and declare their
-variables, whether schemas are valid JSON Schema, whether each entry's attribute is defined. `check_folder` does the same
-for a folder that may not be readable at all, and `siblings` looks at several harnesses at once. Nothing is changed and
-nothing is executed.
+`check` adds to what reading a harness found what a fingerprint can do without: whether templates parse and declare
+their variables, whether schemas are valid JSON Schema, whether each entry's attribute is defined. `check_folder` does
+the same for a folder that may not be readable at all, and `siblings` looks at several harnesses at once. Nothing is
+changed and nothing is executed.
 """
 
 from __future__ import annotations

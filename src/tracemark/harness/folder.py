@@ -29,7 +29,7 @@ from tracemark.model.harness import MANIFEST_NAME
 
 IGNORED = (
     "__pycache__/",
-    ".git/",
+    ".git",
     ".DS_Store",
     "*~",
     ".*.sw?",

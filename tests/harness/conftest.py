@@ -1,0 +1,97 @@
+"""A small harness folder that tests change in one place each."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tracemark.findings import Finding
+from tracemark.harness.harness import Harness, examine, load
+
+MANIFEST = """\
+format: tracemark/harness/1
+name: desk
+description: A desk.
+prompt_templates:
+  - {name: system, file: prompts/system.md, syntax: format, variables: {shop: constant, day: run},
+     values: {shop: North}}
+  - {name: style, text: Be brief., role: user, position: any}
+tool_bindings:
+  look_up: {schema: tools/look_up.json, entry: 'logic/tools.py:look_up'}
+  refund: {schema: tools/refund.json, entry: 'logic/tools.py:refund', mutates: true, parameters: {limit: 50}}
+observation_handlers:
+  - {name: cut, entry: 'logic/handlers.py:Cut.apply', max_characters: 400}
+  - {name: redact, entry: 'logic/handlers.py:redact'}
+runtime:
+  parser: logic/reply.py:parse
+  limits: {steps: 30, stop_strings: [END]}
+  environment: {DESK_MODE: strict}
+  packages: {numpy: '2.1'}
+"""
+
+FILES = {
+    "prompts/system.md": "You serve {shop} on {day}.\nBe exact.\n",
+    "tools/look_up.json": json.dumps(
+        {
+            "name": "look_up",
+            "description": "Find an order.",
+            "parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]},
+        }
+    ),
+    "tools/refund.json": json.dumps({"name": "refund", "parameters": {"type": "object", "properties": {}}}),
+    "logic/tools.py": "from logic import helper\n\n\ndef look_up(id): return helper.find(id)\ndef refund(): return 1\n",
+    "logic/helper.py": "def find(id): return id\n",
+    "logic/handlers.py": "from logic.base import Base, LIMIT\n\n\nclass Cut(Base):\n"
+    "    def apply(self, text): return text[:LIMIT]\n\n\ndef redact(text): return text\n",
+    "logic/base.py": "LIMIT = 400\n\n\nclass Base:\n    mark = '…'\n",
+    "logic/reply.py": "import json\nimport os\n\n\ndef parse(text): return json.loads(text) \\\n"
+    "    if os.environ['DESK_MODE'] else 0\n",
+}
+
+
+class Folder:
+    """A harness folder on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.write("harness.yaml", MANIFEST)
+        for name, text in FILES.items():
+            self.write(name, text)
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = (self.path / name).read_text()
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+    def remove(self, name: str) -> None:
+        (self.path / name).unlink()
+
+    def load(self) -> Harness:
+        return load(self.path)
+
+    def fingerprint(self) -> str:
+        return self.load().fingerprint
+
+    def problems(self) -> list[Finding]:
+        return list(examine(self.path).problems)
+
+    def codes(self) -> list[str]:
+        """Codes of problems and findings, in order."""
+        examined = examine(self.path)
+        return [found.code for found in (*examined.problems, *examined.findings)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "harness_versions" / "desk")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "harness_versions" / "other")
