@@ -148,6 +148,11 @@ CODES: dict[str, Code] = {
         "The content of a trace disagrees with the harness stated for it; it is stored under no fingerprint.",
         "tracemark audit TRACE",
     ),
+    "harness-unknown": Code(
+        _WARNING,
+        "A trace carries the fingerprint of a harness that is not known here; it is stored under no fingerprint.",
+        "add the harness version, or put its snapshot beside the traces, and ingest again",
+    ),
     "journal-open": Code(
         _WARNING,
         "A journal is still being written; it was skipped.",
@@ -274,6 +279,21 @@ CODES: dict[str, Code] = {
         "leave the trial out, or run it again",
     ),
     # store
+    "params-unusable": Code(
+        _ERROR,
+        "params.yaml cannot be used.",
+        "correct the line that is named",
+    ),
+    "not-pulled": Code(
+        _ERROR,
+        "Files that dvc.lock pins are not on disk.",
+        "dvc pull",
+    ),
+    "not-pinned": Code(
+        _INFO,
+        "Segments are stored that dvc.lock does not pin yet.",
+        "dvc repro, or dvc commit",
+    ),
     "stored-not-indexed": Code(
         _WARNING,
         "A segment is stored and could not be entered in the catalogue.",

@@ -16,9 +16,12 @@ from tracemark import digest
 from tracemark.errors import UnknownNameError, UsageError
 from tracemark.findings import Finding
 from tracemark.harness.harness import Harness, known_with_findings
+from tracemark.harness.match import Matcher
+from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
-from tracemark.ledger.params import Params, read_params
+from tracemark.ledger.params import Params
 from tracemark.ledger.state import LedgerState, state
+from tracemark.store.selection import Decisions
 from tracemark.store.store import Store
 
 SHORTEST_PREFIX = 6
@@ -38,12 +41,18 @@ class Corpus:
     @cached_property
     def params(self) -> Params:
         """What `params.yaml` says, defaults filled in."""
-        return read_params(self.root / "params.yaml")
+        return params.read_params(self.root / params.NAME)
 
     @cached_property
     def chain(self) -> Chain:
         """The verified ledger."""
-        return Chain.read(self.root / "ledger.jsonl")
+        return chain.read(self.root / chain.NAME)
+
+    @cached_property
+    def store_decisions(self) -> Decisions:
+        """What the ledger says of traces, as the store takes it."""
+        decided = self.decisions
+        return Decisions(frozenset(decided.retracted), frozenset(decided.retracted_raw), decided.stamps)
 
     @cached_property
     def decisions(self) -> LedgerState:
@@ -69,6 +78,11 @@ class Corpus:
     def by_fingerprint(self) -> dict[str, Harness]:
         """The known harnesses by fingerprint."""
         return {harness.identity.fingerprint: harness for harness in self.harnesses}
+
+    @cached_property
+    def matchers(self) -> dict[str, Matcher]:
+        """A matcher for each known harness, by fingerprint."""
+        return {fingerprint: Matcher(harness) for fingerprint, harness in self.by_fingerprint.items()}
 
     @property
     def accepted(self) -> str | None:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.clock import Clock
-from tracemark.errors import NegativeAnswerError, UsageError
+from tracemark.errors import NegativeAnswerError
 from tracemark.findings import Report, any_error
+from tracemark.harness import snapshot
 from tracemark.harness.check import check
 from tracemark.ledger import chain
 from tracemark.ledger.params import set_accepted
@@ -120,25 +121,23 @@ def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> De
     """
     corpus = Corpus(root)
     fingerprint = None if harness == NO_HARNESS else corpus.resolve(harness).identity.fingerprint
-    if fingerprint is not None:
-        with open_store(root) as store:
-            store.commit_harness(corpus.by_fingerprint[fingerprint])
     with open_store(root) as store:
-        row = store.find_one(trace)
-    entry = chain.append(
-        root / chain.NAME, Kind.STAMP, {"trace": row.trace_id, "fingerprint": fingerprint}, reason, clock
-    )
-    return Decided((), Kind.STAMP.value, row.trace_id, entry.digest)
+        trace_id = store.resolve(trace)
+        if fingerprint is not None:
+            store.commit_harness(fingerprint, snapshot.write(corpus.by_fingerprint[fingerprint]))
+    entry = chain.append(root / chain.NAME, Kind.STAMP, {"trace": trace_id, "fingerprint": fingerprint}, reason, clock)
+    return Decided((), Kind.STAMP.value, trace_id, entry.digest)
 
 
 def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) -> Decided:
     with open_store(root) as store:
-        row = store.find_one(trace)
-    decisions = Corpus(root).decisions
-    if kind is Kind.REINSTATE and not decisions.is_retracted(row.trace_id, row.raw_digest or None):
-        raise NegativeAnswerError("the trace is not retracted", where=row.trace_id, hint="tracemark audit " + trace)
-    if kind is Kind.RETRACT and decisions.is_retracted(row.trace_id, row.raw_digest or None):
-        raise UsageError("the trace is retracted already", where=row.trace_id, hint="tracemark audit " + trace)
-    subject = {"trace": row.trace_id, **({"raw": row.raw_digest} if row.raw_digest else {})}
+        trace_id = store.resolve(trace)
+        raw = store.lookup([trace_id])[trace_id].row.raw_digest
+    barred = Corpus(root).decisions.is_retracted(trace_id, raw or None)
+    if kind is Kind.REINSTATE and not barred:
+        raise NegativeAnswerError("the trace is not retracted", where=trace_id, hint=f"tracemark audit {trace}")
+    if kind is Kind.RETRACT and barred:
+        raise NegativeAnswerError("the trace is retracted already", where=trace_id, hint=f"tracemark audit {trace}")
+    subject = {"trace": trace_id, **({"raw": raw} if raw else {})}
     entry = chain.append(root / chain.NAME, kind, subject, reason, clock)
-    return Decided((), kind.value, row.trace_id, entry.digest)
+    return Decided((), kind.value, trace_id, entry.digest)

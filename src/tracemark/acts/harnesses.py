@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tracemark.harness import check as checks
 from tracemark.harness.diff import compare
 from tracemark.harness.harness import Harness
 from tracemark.store.layout import Layout
+from tracemark.store.selection import Selection
 
 
 @dataclass(frozen=True)
@@ -68,23 +70,24 @@ class HarnessCheck(Report):
 def list_(root: Path) -> HarnessList:
     """Return the harness versions and snapshots of the corpus, with what the store holds of each."""
     corpus = Corpus(root)
-    counts: dict[str | None, dict[str, int]] = {}
+    counts: dict[str | None, Counter[str]] = {}
     if Layout(root).store_file.exists():
         with open_store(root) as store:
-            counts = store.counts_by_fingerprint()
+            for state in store.select(Selection(), corpus.store_decisions):
+                counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1
     rows = tuple(_row(corpus, harness, counts) for harness in corpus.harnesses)
     return HarnessList((*corpus.harness_findings, *checks.siblings(corpus.harnesses)), rows)
 
 
-def _row(corpus: Corpus, harness: Harness, counts: dict[str | None, dict[str, int]]) -> dict[str, Any]:
+def _row(corpus: Corpus, harness: Harness, counts: Mapping[str | None, Counter[str]]) -> dict[str, Any]:
     fingerprint = harness.identity.fingerprint
-    counted = counts.get(fingerprint, {})
+    counted = counts.get(fingerprint, Counter())
     return {
         "name": harness.name,
         "fingerprint": fingerprint,
         "source": "folder" if harness.folder is not None else "snapshot",
         "traces": sum(counted.values()),
-        "successes": counted.get("success", 0),
+        "successes": counted["success"],
         "accepted": fingerprint == corpus.accepted,
     }
 

@@ -8,17 +8,44 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracemark.durable import make_folder, write_atomic
 from tracemark.errors import UsageError
 from tracemark.findings import Report
-from tracemark.ledger.params import TEMPLATE as PARAMS
 from tracemark.store.store import Store
 
 FOLDERS = ("harness_versions", "inbox", "domains")
 """Folders that stages depend on, kept in git by an empty `.gitkeep`."""
+
+PARAMS = """\
+# The accepted pair. `tracemark harness accept NAME --reason TEXT` writes it, after the ledger.
+accepted:
+  harness: null
+  model: null
+
+ingest:
+  success_reward: 1.0      # reward from which on a run without a verdict of its own counts as success
+  max_record: 67108864     # bytes; a larger record is refused
+  max_expanded: 1073741824 # bytes to which one compressed file may expand
+  inbox: partial           # complete: the inbox holds every raw run, so the store can be made again from it
+
+# Tasks on which gates compare; never in a training export. A list of ids, or `{file: PATH}`.
+evaluation:
+  tasks: []
+
+export:
+  evidence: unique         # recorded | unique | claimed
+  models: []               # empty: every model
+  sft:
+    per_task: 1            # null: no limit
+    total: 100             # null: no limit
+    minimum: 20            # with fewer rows the export is refused
+    tool_calls: [2, 60]    # null: no limit
+"""
+"""The `params.yaml` of a new corpus: every parameter with its default."""
 
 _GITIGNORE = "/.tracemark/\n"
 _DVCIGNORE = """\
@@ -111,7 +138,7 @@ def _dvc(folder: Path) -> bool:
     """Return whether `folder` is in a DVC project, after making one where DVC is installed and there is none."""
     if any((parent / ".dvc").is_dir() for parent in (folder.resolve(), *folder.resolve().parents)):
         return True
-    program = shutil.which("dvc")
+    program = shutil.which("dvc") or shutil.which("dvc", path=str(Path(sys.executable).parent))
     if program is None:
         return False
     subdir = () if (folder / ".git").exists() else ("--subdir",)

@@ -100,9 +100,7 @@ class Stamper:
             self._matchers[fingerprint] = Matcher(harness)
         return self._matchers[fingerprint]
 
-    def _declaration(
-        self, harness: Harness, judgement: Judgement, carried: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
+    def _declaration(self, harness: Harness, judgement: Judgement, carried: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the declared half; equal ones are built once, as most traces of a run share theirs."""
         identity = harness.identity
         key = (identity.fingerprint, id(judgement.evidence), id(carried) if carried else int(judgement.contradicted))
@@ -117,9 +115,7 @@ class Stamper:
                 part: strongest([judged.get(part, "unrecorded"), _carried_evidence(before.get(part), value)])
                 for part, value in identity.parts[component].items()
             }
-            components[component] = component_stamp(
-                identity.components[component], identity.parts[component], evidence
-            )
+            components[component] = component_stamp(identity.components[component], identity.parts[component], evidence)
         declared: dict[str, Any] = {"components": components, "name": harness.name}
         if not judgement.contradicted:
             declared["fingerprint"] = identity.fingerprint

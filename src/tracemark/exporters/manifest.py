@@ -1,8 +1,9 @@
 """The manifest and the dataset card of an export.
 
 `manifest.json` is the manifest as indented JSON, policy first, with a last member `digest`: the SHA-256 of the
-canonical JSON of all the others, so that an edit shows. `README.md` is the card from which `datasets` learns the columns: without
-it, the loader guesses a common structure of all rows and fills what a row lacks with nulls, which are then trained on.
+canonical JSON of all the others, so that an edit shows. `README.md` is the card from which `datasets` learns the
+columns: without it, the loader guesses one structure for all rows and fills what a row lacks with nulls, which are then
+trained on.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def statement(manifest: Manifest) -> dict[str, Any]:
         "fingerprint": manifest.harness.fingerprint,
         "manifest": digest.of(members),
         "policy": manifest.policy,
-        "rows": list(manifest.rows),
+        "traces": list(manifest.rows),
     }
 
 

@@ -27,7 +27,8 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
-from tracemark import digest, model
+from tracemark import model
+from tracemark.harness.match import Content
 from tracemark.importers import atif_carried, atif_harbor, atif_join, atif_repair
 from tracemark.importers.base import (
     Context,
@@ -108,7 +109,8 @@ class AtifImporter:
         fault = atif_repair.raise_version(value, repairs)
         if fault:
             return refuse("newer-format", document, fault)
-        repairs += atif_join.embed(value, context)
+        if b"trajectory_path" in document.raw:
+            repairs += atif_join.embed(value, context)
         walked = _judge(value, repairs)
         if isinstance(walked, str):
             return refuse("not-atif", document, walked)
@@ -117,7 +119,7 @@ class AtifImporter:
         run, outcome = _facts(value, context, carried)
         run |= atif_join.links_of(value, context, role)
         fill_from_batch(run, context.batch)
-        stamp = carried.stamp_for(digest.sha256(raw), repairs)
+        stamp = carried.stamp_for(raw, repairs)
         return Imported(
             trajectory=value,
             trajectory_bytes=raw,
@@ -181,6 +183,11 @@ def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:
 def _walk(value: dict[str, Any]) -> Walk:
     cut = TERMINUS_CUT if value["agent"]["name"] == TERMINUS else None
     return walk(value, prompt_cut=cut)
+
+
+def content_of(trajectory: dict[str, Any]) -> Content:
+    """Return what harnesses are compared with, of a stored trajectory."""
+    return _walk(trajectory).content
 
 
 @cache

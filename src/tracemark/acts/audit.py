@@ -1,0 +1,308 @@
+"""`audit`: where does this come from, and is it still what it says?
+
+Of a trace: which harness made it, by what evidence for each part, which known harnesses fit its content, what differs
+from the accepted one, where its bytes came from, which exports used it. Of an export: every row made again from the
+store. Of a harness: its traces, successes, exports and decisions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracemark import digest
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.export_job import tools_of
+from tracemark.errors import UnknownNameError
+from tracemark.exporters import audit as exports
+from tracemark.exporters import manifest as manifests
+from tracemark.exporters import sft
+from tracemark.exporters.select import facts
+from tracemark.findings import Report
+from tracemark.harness.harness import Harness
+from tracemark.harness.match import Content, fits
+from tracemark.importers.atif import content_of
+from tracemark.model.harness import COMPONENTS
+from tracemark.model.stamp import evidence_of
+from tracemark.store.reading import SHORTEST_PREFIX
+from tracemark.store.selection import Decisions, Selection, State
+from tracemark.store.state import Joined, join
+from tracemark.store.store import Store
+
+KIND = f"exports.{sft.NAME}"
+"""Kind of the annotations that record exports."""
+
+
+@dataclass(frozen=True)
+class TraceAudit(Report):
+    """Where one trace comes from."""
+
+    trace_id: str
+    """SHA-256 of the trajectory's canonical bytes."""
+    fingerprint: str | None
+    """The harness under which it counts now; None when it counts under none."""
+    harness: str | None
+    """Its label."""
+    evidence: str
+    """That of the weakest component; `unrecorded` when nobody names a harness."""
+    components: dict[str, dict[str, Any]]
+    """Component to `digest` (null when unrecorded), `evidence`, `parts` (part to `digest` and `evidence`), and
+    `observed` (digests of the content itself, each with `part` and `form`)."""
+    contradictions: list[dict[str, Any]]
+    """Where content and stated harness disagree."""
+    fits: list[str]
+    """Fingerprints of the known harnesses that the content does not exclude."""
+    accepted: bool
+    """Whether it counts under the accepted harness or a declared equivalent."""
+    differs_in: list[str]
+    """`component/part` in which it differs from the accepted harness, as far as can be told."""
+    status: str
+    """`success`, `failure`, `error` or `unknown`."""
+    outcome: dict[str, Any]
+    """Status, reward, grader and what else is known of how it ended."""
+    run: dict[str, Any]
+    """Task, model and other facts of the run."""
+    source: dict[str, Any]
+    """Format, file, digest of the raw record, importer, repairs."""
+    exports: list[dict[str, Any]]
+    """Exports that took it: `manifest` (digest), `fingerprint`, `policy`, `rows` (their number)."""
+    conflicts: list[str]
+    """What statements about it disagree about; empty unless it is contested."""
+    retracted: bool
+    """Whether the ledger bars it."""
+    superseded_by: list[str]
+    """Ids of traces that a newer importer made of the same record."""
+
+
+@dataclass(frozen=True)
+class ExportAudit(Report):
+    """Whether an export is what the store would give now."""
+
+    export: str
+    """The folder."""
+    fingerprint: str | None
+    """The harness that its manifest names; None when there is no readable manifest."""
+    policy: str | None
+    """The policy that its manifest states."""
+    rows: int
+    """Rows that its manifest counts; 0 without one."""
+    outcomes: dict[str, int]
+    """What its manifest says of the rows' success."""
+
+
+@dataclass(frozen=True)
+class HarnessAudit(Report):
+    """What the corpus holds of one harness."""
+
+    name: str
+    """Its label."""
+    fingerprint: str
+    """Its fingerprint."""
+    accepted: bool
+    """Whether it is the accepted one or declared equivalent to it."""
+    traces: int
+    """Traces that count under it."""
+    successes: int
+    """Recorded successes among them."""
+    statuses: dict[str, int]
+    """Traces by status."""
+    evidence: dict[str, int]
+    """Traces by the evidence of their weakest component."""
+    exports: list[dict[str, Any]]
+    """Exports of it: `manifest` (digest), `policy`, `rows` (their number)."""
+    decisions: list[dict[str, Any]]
+    """Ledger entries that name it: `kind`, `time`, `reason`, `entry` (digest)."""
+
+
+def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
+    """Audit what `target` names: the folder of an export, a harness, or a trace.
+
+    Raises:
+        UnknownNameError: when nothing answers to `target`.
+        NoStoreError: when there is no store.
+    """
+    folder = Path(target)
+    if (folder / manifests.NAME).is_file():
+        return audit_export(root, folder)
+    corpus = Corpus(root)
+    try:
+        harness = corpus.resolve(target)
+    except UnknownNameError as unknown:
+        if not _may_be_trace(target):
+            raise UnknownNameError(
+                f"{target!r} is no export folder, no harness and no trace id",
+                hint=f"{unknown.hint}; tracemark traces list",
+            ) from None
+        with open_store(root) as store:
+            return audit_trace(corpus, store, store.resolve(target))
+    return audit_harness(corpus, harness)
+
+
+def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
+    """Audit one trace of an open store.
+
+    Raises:
+        UnknownNameError: when there is no such trace.
+        IntegrityError: when the stored bytes are not those of the id.
+    """
+    state = store.state(trace_id, corpus.store_decisions)
+    line = digest.load_canonical(store.get(trace_id))
+    joined = join(store.statements([trace_id])[trace_id])
+    content = content_of(line["trajectory"])
+    fingerprint = state.row.fingerprint
+    return TraceAudit(
+        findings=tuple(store.findings),
+        trace_id=trace_id,
+        fingerprint=fingerprint,
+        harness=corpus.name_of(fingerprint) or state.row.harness,
+        evidence=state.row.evidence if state.restated else evidence_of(joined.harness),
+        components=_components(joined),
+        contradictions=joined.harness.get("contradictions") or [],
+        fits=fits(corpus.matchers.values(), content),
+        accepted=fingerprint is not None and fingerprint in corpus.equivalents(),
+        differs_in=_differences(corpus, joined, content),
+        status=state.row.status,
+        outcome=joined.outcome,
+        run=joined.run,
+        source=line["source"],
+        exports=[_export(note.value["value"]) for note in store.exports_of(trace_id)],
+        conflicts=list(state.conflicts),
+        retracted=state.retracted,
+        superseded_by=list(state.superseded_by),
+    )
+
+
+def audit_export(root: Path, folder: Path) -> ExportAudit:
+    """Audit an export: every row is made again from the store, and every difference named.
+
+    Raises:
+        NoStoreError: when there is no store.
+    """
+    corpus = Corpus(root)
+    with open_store(root) as store:
+        recorded = frozenset(str(note.value["value"]["manifest"]) for note in store.annotations(KIND))
+        present = exports.Present(
+            accepted=corpus.equivalents(),
+            fetch=_Fetch(store, corpus.store_decisions),
+            tools={harness.fingerprint: tools_of(harness) for harness in corpus.harnesses},
+            recorded=recorded,
+        )
+        findings = [*store.findings, *exports.audit(folder, present)]
+    if any(found.code == "export-manifest-unreadable" for found in findings):
+        return ExportAudit(tuple(findings), folder.name, None, None, 0, {})
+    manifest, _ = manifests.decode((folder / manifests.NAME).read_bytes())
+    return ExportAudit(
+        findings=tuple(findings),
+        export=folder.name,
+        fingerprint=manifest.harness.fingerprint,
+        policy=manifest.policy,
+        rows=manifest.counts.rows,
+        outcomes=manifest.outcomes,
+    )
+
+
+def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
+    """Audit one harness: what the store and the ledger hold of it.
+
+    Raises:
+        NoStoreError: when there is no store.
+    """
+    fingerprint = harness.fingerprint
+    statuses: Counter[str] = Counter()
+    evidence: Counter[str] = Counter()
+    with open_store(corpus.root) as store:
+        wanted = Selection(fingerprints=frozenset({fingerprint}))
+        for state in store.select(wanted, corpus.store_decisions):
+            statuses[state.row.status] += 1
+            evidence[state.row.evidence] += 1
+        taken = [
+            _export(note.value["value"])
+            for note in store.annotations(KIND)
+            if note.value["value"]["fingerprint"] == fingerprint
+        ]
+        findings = tuple(store.findings)
+    return HarnessAudit(
+        findings=(*harness.findings, *findings),
+        name=harness.name,
+        fingerprint=fingerprint,
+        accepted=fingerprint in corpus.equivalents(),
+        traces=statuses.total(),
+        successes=statuses["success"],
+        statuses=dict(sorted(statuses.items())),
+        evidence=dict(sorted(evidence.items())),
+        exports=taken,
+        decisions=_decisions(corpus, fingerprint),
+    )
+
+
+class _Fetch:
+    """Gives a stored trace as it stands now."""
+
+    def __init__(self, store: Store, decisions: Decisions) -> None:
+        self._store = store
+        self._decisions = decisions
+
+    def __call__(self, trace_id: str) -> exports.Found | None:
+        try:
+            state: State = self._store.state(trace_id, self._decisions)
+            return exports.Found(self._store.get(trace_id), facts(state))
+        except UnknownNameError:
+            return None
+
+
+def _may_be_trace(target: str) -> bool:
+    return SHORTEST_PREFIX <= len(target) <= 64 and all(digit in "0123456789abcdef" for digit in target)
+
+
+def _components(joined: Joined) -> dict[str, dict[str, Any]]:
+    declared = (joined.harness.get("declared") or {}).get("components") or {}
+    observed = joined.harness.get("observed") or {}
+    components = {}
+    for name in COMPONENTS:
+        stated = declared.get(name) or {"digest": None, "evidence": "unrecorded", "parts": {}}
+        components[name] = {**stated, "observed": observed.get(name, [])}
+    return components
+
+
+def _differences(corpus: Corpus, joined: Joined, content: Content) -> list[str]:
+    """Return in which parts the trace differs from the accepted harness: by its stamp, else by what the content shows."""
+    accepted = corpus.by_fingerprint.get(corpus.accepted or "")
+    if accepted is None:
+        return []
+    declared = (joined.harness.get("declared") or {}).get("components")
+    if not declared:
+        judged = corpus.matchers[accepted.fingerprint].judge(content)
+        return sorted({f"{place.component}/{place.part}" for place in judged.contradictions})
+    found = []
+    for component in COMPONENTS:
+        ours = {name: part["digest"] for name, part in declared.get(component, {}).get("parts", {}).items()}
+        theirs = dict(accepted.identity.parts[component])
+        differing = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        if not differing and declared.get(component, {}).get("digest") != accepted.identity.components[component]:
+            differing = ["order"]
+        found += [f"{component}/{name}" for name in differing]
+    return found
+
+
+def _export(value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "manifest": value["manifest"],
+        "fingerprint": value["fingerprint"],
+        "policy": value["policy"],
+        "rows": len(value["traces"]),
+    }
+
+
+def _decisions(corpus: Corpus, fingerprint: str) -> list[dict[str, Any]]:
+    found = []
+    for entry in corpus.chain.entries:
+        subject = entry.decision.subject
+        named = {subject.get("harness"), subject.get("fingerprint"), *(subject.get("fingerprints") or ())}
+        if fingerprint in named:
+            decision = entry.decision
+            found.append(
+                {"kind": decision.kind, "time": decision.time, "reason": decision.reason, "entry": entry.digest}
+            )
+    return found

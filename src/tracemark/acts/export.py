@@ -1,0 +1,217 @@
+"""`export sft`: the recorded successes of the accepted harness, as rows that a trainer reads, and a manifest.
+
+The catalogue decides what it can; segments are opened only of fingerprints that are accepted or declared equivalent.
+Nothing is written where the rules would be broken, and an export that was cut short has no manifest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tracemark import __version__, digest, engine
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.export_job import ExportJob, Row, work
+from tracemark.durable import make_folder, sync_folder, write_atomic
+from tracemark.errors import ExportRefusedError, UsageError
+from tracemark.exporters import manifest as manifests
+from tracemark.exporters import sft as sft_rows
+from tracemark.exporters.select import Facts, Selected, Terms, Verdict, choose, facts, judge, require_enough
+from tracemark.findings import Finding, Report, any_error
+from tracemark.ledger.params import accepted_findings
+from tracemark.model.annotation import build
+from tracemark.model.export import File, Manifest
+from tracemark.store.selection import Batch, Selection
+from tracemark.store.store import Store
+
+KIND = f"exports.{sft_rows.NAME}"
+"""Kind of the annotation that records an export in the store."""
+
+INCOMPLETE = "closure-incomplete"
+"""Code of the findings that every manifest repeats."""
+
+_FILES = (sft_rows.FILE, manifests.CARD, manifests.NAME)
+
+
+@dataclass(frozen=True)
+class ExportReport(Report):
+    """What an export holds."""
+
+    rows: int
+    """Rows written."""
+    fingerprint: str
+    """The harness whose traces they are."""
+    harness: str | None
+    """Its label; None when no known harness version has the fingerprint."""
+    policy: str
+    """How well the harness of each row is known: `recorded`, `unique` or `claimed`."""
+    outcomes: dict[str, int]
+    """What is known of the rows' success, with the number of rows."""
+    traces: int
+    """Traces looked at; rows and excluded together."""
+    excluded: dict[str, int]
+    """Traces left out by first reason, in the order in which the reasons are looked for."""
+    not_trainable: dict[str, int]
+    """The reason `not-trainable` in detail."""
+    manifest: str
+    """Path of the manifest."""
+
+
+class _ContentNeededError(Exception):
+    """The catalogue alone cannot decide."""
+
+
+def sft(root: Path, out: Path) -> ExportReport:
+    """Write a supervised fine-tuning set under the terms of params.yaml.
+
+    Args:
+        root: the corpus.
+        out: the folder to write; an earlier export in it is replaced.
+
+    Raises:
+        ExportRefusedError: when no harness is accepted, or fewer traces fit than the minimum.
+        UsageError: when `out` holds something else than an export.
+    """
+    _require_export_folder(out)
+    corpus = Corpus(root)
+    terms, harness = _terms(corpus)
+    with open_store(root) as store, store.workspace() as folder:
+        verdicts: list[Verdict] = []
+        rows: dict[str, Row] = {}
+        for result in engine.run(work, _jobs(store, corpus, terms, folder, verdicts)):
+            verdicts += result.verdicts
+            rows |= result.rows
+        selected = choose(verdicts, terms.caps)
+        require_enough(selected, terms.caps, harness)
+        manifest = _write(corpus, store, out, selected, terms, rows)
+        store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
+        return _report(out, manifest, store.findings)
+
+
+def _terms(corpus: Corpus) -> tuple[Terms, str]:
+    """Return the terms of the export and the accepted harness in words."""
+    params = corpus.params
+    problems = accepted_findings(params, corpus.decisions)
+    if any_error(problems):
+        raise ExportRefusedError(problems[0].message, where=problems[0].where, hint=problems[0].hint)
+    if corpus.accepted is None:
+        raise ExportRefusedError(
+            "no harness is accepted yet, so no trace can fit",
+            where="params.yaml: accepted.harness",
+            hint="tracemark harness accept NAME --reason TEXT",
+        )
+    incomplete = {h.fingerprint for h in corpus.harnesses if any(f.code == INCOMPLETE for f in h.findings)}
+    terms = Terms(
+        accepted=corpus.equivalents(),
+        policy=params.export.evidence,
+        incomplete=frozenset(incomplete),
+        models=frozenset(params.export.models),
+        evaluation=params.evaluation,
+        caps=params.export.sft,
+    )
+    name = corpus.name_of(corpus.accepted)
+    return terms, f"{name} ({corpus.accepted[:16]}…)" if name else corpus.accepted
+
+
+def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, verdicts: list[Verdict]) -> Iterator[ExportJob]:
+    """Yield a job for each segment of which a line must be read; the verdicts on all other traces go to `verdicts`."""
+    harnesses = tuple(corpus.harnesses)
+    for number, batch in enumerate(store.batches(Selection(), corpus.store_decisions)):
+        traces = tuple(_undecided(batch, terms, verdicts))
+        if traces:
+            yield ExportJob(batch.path, traces, terms, harnesses, folder / f"rows-{number:06d}")
+
+
+def _undecided(batch: Batch, terms: Terms, verdicts: list[Verdict]) -> Iterator[tuple[Any, Facts]]:
+    for state in batch.states:
+        known = facts(state)
+        try:
+            verdicts.append(judge(known, terms, _ask, _ask))
+        except _ContentNeededError:
+            yield state.location, known
+
+
+def _ask() -> Any:
+    raise _ContentNeededError
+
+
+def _write(corpus: Corpus, store: Store, out: Path, selected: Selected, terms: Terms, rows: dict[str, Row]) -> Manifest:
+    """Write the export's files, the manifest last."""
+    make_folder(out)
+    (out / manifests.NAME).unlink(missing_ok=True)
+    written = _write_rows(out / sft_rows.FILE, [rows[trace] for trace in selected.ids])
+    card = manifests.card()
+    write_atomic(out / manifests.CARD, card)
+    files = {sft_rows.FILE: written, manifests.CARD: File(sha256=digest.sha256(card), bytes=len(card))}
+    accepted = corpus.accepted or ""
+    harness = corpus.by_fingerprint.get(accepted)
+    origin = manifests.Origin(
+        fingerprint=accepted,
+        label=harness.name if harness is not None else None,
+        components=harness.identity.components if harness is not None else {},
+        corpus=store.corpus_digest(),
+        objects=manifests.git_objects(corpus.root),
+        findings=[f for f in harness.findings if f.code == INCOMPLETE] if harness is not None else [],
+    )
+    manifest = manifests.build(selected, terms, origin, files)
+    write_atomic(out / manifests.NAME, manifests.encode(manifest))
+    return manifest
+
+
+def _write_rows(path: Path, rows: list[Row]) -> File:
+    """Write the chosen rows to `path`, in the order given, and return the file's digest and size."""
+    hasher, size = digest.Hasher(), 0
+    temporary = path.with_name(f".{path.name}.tmp")
+    spools: dict[Path, BinaryIO] = {}
+    try:
+        with temporary.open("wb") as target:
+            for row in rows:
+                if row.spool not in spools:
+                    spools[row.spool] = row.spool.open("rb", buffering=0)
+                data = os.pread(spools[row.spool].fileno(), row.length, row.offset)
+                hasher.update(data)
+                size += target.write(data)
+            target.flush()
+            os.fsync(target.fileno())
+    finally:
+        for spool in spools.values():
+            spool.close()
+    temporary.replace(path)
+    sync_folder(path.parent)
+    return File(sha256=hasher.hexdigest(), bytes=size)
+
+
+def _require_export_folder(out: Path) -> None:
+    """Make sure that writing an export to `out` overwrites nothing else."""
+    if not out.exists():
+        return
+    strangers = sorted(path.name for path in out.iterdir() if path.name not in _FILES) if out.is_dir() else [out.name]
+    strangers = [name for name in strangers if name != f".{sft_rows.FILE}.tmp"]
+    if strangers:
+        raise UsageError(
+            f"the folder holds files that are no part of an export: {', '.join(strangers[:5])}",
+            where=out.name,
+            hint="name a new folder",
+        )
+
+
+def _tool() -> dict[str, str]:
+    return {"name": f"export {sft_rows.NAME}", "version": __version__}
+
+
+def _report(out: Path, manifest: Manifest, findings: list[Finding]) -> ExportReport:
+    return ExportReport(
+        findings=tuple(findings),
+        rows=manifest.counts.rows,
+        fingerprint=manifest.harness.fingerprint,
+        harness=manifest.harness.label,
+        policy=manifest.policy,
+        outcomes=manifest.outcomes,
+        traces=manifest.counts.traces,
+        excluded=manifest.counts.excluded,
+        not_trainable=manifest.counts.not_trainable,
+        manifest=str(out / manifests.NAME),
+    )

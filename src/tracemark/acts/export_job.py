@@ -1,0 +1,104 @@
+"""One export job: traces of one segment, judged and rendered; runs in a worker process.
+
+Only what the catalogue alone cannot decide comes here. The rows of all traces that pass are written to a spool file, and
+the caller, who sees all segments, picks from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracemark import digest
+from tracemark.errors import IntegrityError
+from tracemark.exporters import sft
+from tracemark.exporters.select import Facts, Terms, Verdict, judge
+from tracemark.harness.harness import Harness
+from tracemark.harness.match import Matcher, fits
+from tracemark.importers.atif import content_of
+from tracemark.store.row import trajectory_slice
+from tracemark.store.segment import Location, read_lines
+
+
+@dataclass(frozen=True, slots=True)
+class ExportJob:
+    """What a worker needs."""
+
+    segment: Path
+    """The file to read."""
+    traces: tuple[tuple[Location, Facts], ...]
+    """The traces to judge, in the order of their places."""
+    terms: Terms
+    """The terms of the export."""
+    harnesses: tuple[Harness, ...]
+    """Every known harness, for the question which of them fit."""
+    spool: Path
+    """The file to write rows to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rendered row on its way."""
+
+    spool: Path
+    """The file it is in."""
+    offset: int
+    """Byte offset in it."""
+    length: int
+    """Its bytes, line feed included."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What a worker hands back."""
+
+    verdicts: list[Verdict]
+    """One for each trace."""
+    rows: dict[str, Row]
+    """The rows of the traces that passed, by trace id."""
+
+
+def tools_of(harness: Harness) -> list[dict[str, Any]]:
+    """Return the definitions of a harness's tools as a request holds them."""
+    return [
+        {"type": "function", "function": harness.tool_schema(name)} for name in sorted(harness.manifest.tool_bindings)
+    ]
+
+
+def work(job: ExportJob) -> JobResult:
+    """Judge and render the traces of one job.
+
+    Raises:
+        IntegrityError: when a stored trace is not what its id says.
+    """
+    matchers = [Matcher(harness) for harness in job.harnesses]
+    bound = {harness.fingerprint: tools_of(harness) for harness in job.harnesses}
+    verdicts: list[Verdict] = []
+    rows: dict[str, Row] = {}
+    lines = read_lines(job.segment, (location for location, _ in job.traces))
+    with job.spool.open("wb") as spool:
+        for (_, known), line in zip(job.traces, lines, strict=True):
+            verdict, row = _judge(line, known, job.terms, matchers, bound.get(known.fingerprint or ""))
+            verdicts.append(verdict)
+            if row is not None:
+                rows[known.id] = Row(job.spool, spool.tell(), len(row))
+                spool.write(row)
+    return JobResult(verdicts, rows)
+
+
+def _judge(
+    line: bytes, known: Facts, terms: Terms, matchers: list[Matcher], bound: list[dict[str, Any]] | None
+) -> tuple[Verdict, bytes | None]:
+    raw = trajectory_slice(line)
+    if digest.sha256(raw) != known.id:
+        raise IntegrityError("a stored trace is not what its id says", where=known.id, hint="tracemark check")
+    trajectory = digest.load_canonical(raw)
+    rendered: list[sft.Rendered] = []
+
+    def untrainable() -> str | None:
+        rendered.append(sft.render(trajectory, known, bound))
+        return rendered[0].untrainable
+
+    verdict = judge(known, terms, lambda: fits(matchers, content_of(trajectory)), untrainable)
+    return verdict, rendered[0].line if rendered and verdict.reason is None else None

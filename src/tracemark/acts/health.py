@@ -1,0 +1,114 @@
+"""`check` and `reindex`: is the corpus what it says it is, and making its catalogue again.
+
+`check` changes nothing. What it proves is in its report, so that silence is not mistaken for proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.pinned import missing, unpinned_segments
+from tracemark.digest import JSON
+from tracemark.errors import TracemarkError
+from tracemark.findings import Finding, Report, finding
+from tracemark.harness import check as checks
+from tracemark.harness import snapshot
+from tracemark.ledger import chain, params
+from tracemark.store.check import check as check_store
+from tracemark.store.layout import Layout
+
+
+@dataclass(frozen=True)
+class CheckReport(Report):
+    """What was checked, and what is wrong."""
+
+    traces: int
+    """Stored traces read."""
+    annotations: int
+    """Annotations read."""
+    harnesses: int
+    """Snapshots read."""
+    decisions: int
+    """Ledger entries read; 0 when the ledger does not verify."""
+    proved: tuple[str, ...]
+    """What was derived again, one sentence each; it holds except where a finding says otherwise."""
+
+
+@dataclass(frozen=True)
+class ReindexReport(Report):
+    """What the new catalogue holds."""
+
+    traces: int
+    """Traces."""
+    segments: int
+    """Segments."""
+    everything: bool
+    """Whether `traces find` searches whole traces now."""
+
+
+def check(root: Path) -> CheckReport:
+    """Derive again whatever can be derived: store, snapshots, ledger, params.yaml, harness versions, dvc.lock.
+
+    Raises:
+        NoStoreError: when there is no store.
+        NewerFormatError: when a newer tracemark wrote the store.
+    """
+    stored = check_store(Layout(root), _fingerprint_of)
+    problems = chain.verify(root / chain.NAME)
+    proved = [*stored.proved]
+    findings: list[Finding] = [*stored.findings, *problems]
+    decisions = 0
+    if not problems:
+        corpus = Corpus(root)
+        decisions = len(corpus.chain.entries)
+        proved.append("every ledger entry is what was written, and every entry that it names is there")
+        findings += corpus.decisions.conflicts
+        findings += _params(corpus)
+        findings += corpus.harness_findings
+        findings += checks.siblings(corpus.harnesses)
+    findings += _pins(root)
+    counts = stored.counts
+    return CheckReport(
+        tuple(findings), counts["traces"], counts["annotations"], counts["harnesses"], decisions, tuple(proved)
+    )
+
+
+def reindex(root: Path, text: bool = False) -> ReindexReport:
+    """Make the catalogue again from the stored files.
+
+    Args:
+        root: the corpus.
+        text: whether `traces find` shall search whole traces from now on.
+
+    Raises:
+        NoStoreError: when there is no store.
+        LockedError: when another process is making the catalogue equal to the folder.
+    """
+    with open_store(root) as store:
+        store.reindex(everything=text)
+        counts = store.counts()
+        return ReindexReport(tuple(store.findings), counts["traces"], counts["segments"], text)
+
+
+def _fingerprint_of(value: JSON) -> str:
+    return snapshot.read(value).fingerprint
+
+
+def _params(corpus: Corpus) -> list[Finding]:
+    try:
+        return list(params.accepted_findings(corpus.params, corpus.decisions))
+    except TracemarkError as error:
+        return [finding("params-unusable", error.where or params.NAME, error.message, error.hint)]
+
+
+def _pins(root: Path) -> list[Finding]:
+    found = [
+        finding("not-pulled", f"dvc.lock: {path}", f"{count} files that it pins are not on disk")
+        for path, count in missing(root).items()
+    ]
+    unknown = unpinned_segments(root)
+    if unknown:
+        found.append(finding("not-pinned", "dvc.lock: traces/segments", f"{unknown} segments are not pinned yet"))
+    return found

@@ -1,0 +1,120 @@
+"""One ingest job: a byte range of a source, read, stamped and packed; runs in a worker process.
+
+A job touches nothing shared: it reads its own bytes, writes temporaries into a folder that its caller owns, and hands
+back drafts, refused records and findings. What is already known is the caller's business, because only the caller sees
+the store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracemark import digest
+from tracemark.acts.stamping import Stamper
+from tracemark.findings import CODES, Finding, finding
+from tracemark.harness.harness import Harness
+from tracemark.importers.base import Imported, Refused
+from tracemark.importers.source import Job, read
+from tracemark.model.trace import FORMAT
+from tracemark.store.annotations import refused
+from tracemark.store.draft import DraftWriter, SegmentDraft
+from tracemark.store.row import project
+
+SHOWN = 100
+"""How many findings of one code a job hands back; the rest is counted."""
+
+_BEGIN = b'{"format":"' + FORMAT.encode() + b'",'
+
+
+@dataclass(frozen=True, slots=True)
+class IngestJob:
+    """What a worker needs."""
+
+    source: Job
+    """Which bytes to read, and how."""
+    folder: Path
+    """Where temporaries go."""
+    stem: str
+    """Begins the name of each temporary of this job."""
+    known: Mapping[str, Harness]
+    """Every known harness by fingerprint."""
+    claim: str | None
+    """Fingerprint of the harness that the caller or the batch names; None when nobody does."""
+
+
+@dataclass(slots=True)
+class JobResult:
+    """What a worker hands back."""
+
+    drafts: list[SegmentDraft] = field(default_factory=list)
+    """One per partition, not yet named."""
+    refused: list[dict[str, Any]] = field(default_factory=list)
+    """Records that could not be read, in stored form."""
+    second: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    """(trace id, stamp) where a trace carries one harness and its batch claims another."""
+    findings: list[Finding] = field(default_factory=list)
+    """At most `SHOWN` of each code."""
+    count: Counter[str] = field(default_factory=Counter)
+    """How many findings there were of each code."""
+
+    def note(self, found: Finding) -> None:
+        """Count a finding, and keep it while there are few of its code."""
+        self.count[found.code] += 1
+        if self.count[found.code] <= SHOWN:
+            self.findings.append(found)
+
+
+def work(job: IngestJob) -> JobResult:
+    """Read, stamp and pack the records of one job."""
+    result = JobResult()
+    writer = DraftWriter(job.folder, job.stem)
+    stamper = Stamper(job.known)
+    claim = job.known.get(job.claim) if job.claim is not None else None
+    for item in read(job.source):
+        if isinstance(item, Refused):
+            _refuse(item, result)
+        else:
+            _add(item, stamper, claim, writer, result)
+    result.drafts = writer.close()
+    return result
+
+
+def refusals(items: Iterable[Refused]) -> JobResult:
+    """Return as a result the refusal of files that no job reads."""
+    result = JobResult()
+    for item in items:
+        _refuse(item, result)
+    return result
+
+
+def line_of(statement: Mapping[str, Any], source: Mapping[str, Any], trajectory: bytes) -> bytes:
+    """Return the stored line, the trajectory's canonical bytes as they are.
+
+    Args:
+        statement: the members `harness`, `outcome` and `run`.
+        source: where it came from.
+        trajectory: canonical bytes.
+    """
+    head = digest.canonical(statement)
+    return b"".join((_BEGIN, head[1:-1], b',"source":', digest.canonical(source), b',"trajectory":', trajectory, b"}"))
+
+
+def _refuse(item: Refused, result: JobResult) -> None:
+    result.note(finding(item.code, item.where, item.message, item.hint or CODES[item.code].hint))
+    result.refused.append(refused(item.code, item.where, item.message, item.raw_digest, item.excerpt))
+
+
+def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftWriter, result: JobResult) -> None:
+    stamped = stamper.stamp(item, claim)
+    trace_id = digest.sha256(item.trajectory_bytes)
+    statement = {"harness": stamped.stamp, "outcome": item.outcome, "run": item.run}
+    line = line_of(statement, item.source, item.trajectory_bytes)
+    writer.add(line, project({**statement, "source": item.source, "trajectory": item.trajectory}, trace_id))
+    if stamped.second is not None:
+        result.second.append((trace_id, stamped.second))
+    for found in stamped.findings:
+        result.note(found)
