@@ -23,6 +23,7 @@ from tracemark.model.export import Manifest
 from tracemark.store.row import trajectory_slice
 
 _EXCERPT = 40
+_ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Present:
     tools: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
     """Fingerprint to the definitions of that harness's tools, which stand in where a trace records none."""
     recorded: frozenset[str] | None = None
-    """Digests of the manifests that the store's `exports.sft` annotations record; None when that is not to be judged."""
+    """Digests of the manifests that `exports.sft` annotations record; None when that is not to be judged."""
 
 
 def audit(folder: Path, present: Present) -> list[Finding]:
@@ -71,38 +72,32 @@ def audit(folder: Path, present: Present) -> list[Finding]:
     ]
 
 
-def difference(row: JSON, fresh: JSON, path: str = "") -> str | None:
+def difference(row: JSON, fresh: JSON) -> str | None:
     """Return where two JSON values first differ, and how, in words; None when they are equal."""
-    if isinstance(row, dict) and isinstance(fresh, dict):
-        for key in sorted(row.keys() | fresh.keys()):
-            place = f"{path}.{key}" if path else key
-            if key not in fresh:
-                return f"{place} should not be there"
-            if key not in row:
-                return f"{place} is missing"
-            inner = difference(row[key], fresh[key], place)
-            if inner is not None:
-                return inner
-        return None
-    if isinstance(row, list) and isinstance(fresh, list):
-        inners = (difference(a, b, f"{path}[{index}]") for index, (a, b) in enumerate(zip(row, fresh, strict=False)))
-        inner = next((inner for inner in inners if inner is not None), None)
-        if inner is None and len(row) != len(fresh):
-            return f"{path} has {len(row)} elements instead of {len(fresh)}"
-        return inner
-    if isinstance(row, str) and isinstance(fresh, str):
-        return _of_texts(row, fresh, path)
-    if type(row) is not type(fresh) or row != fresh:
-        return f"{path} is {_short(row)} instead of {_short(fresh)}"
+    stack = [("", row, fresh)]
+    while stack:
+        path, ours, theirs = stack.pop()
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            keys = sorted(ours.keys() | theirs.keys(), reverse=True)
+            stack += [(f"{path}.{key}".lstrip("."), ours.get(key, _ABSENT), theirs.get(key, _ABSENT)) for key in keys]
+        elif isinstance(ours, list) and isinstance(theirs, list):
+            pairs = enumerate(zip_longest(ours, theirs, fillvalue=_ABSENT))
+            stack += reversed([(f"{path}[{index}]", *pair) for index, pair in pairs])
+        elif type(ours) is not type(theirs) or ours != theirs:
+            return f"{path} {_unlike(ours, theirs)}"
     return None
 
 
-def _of_texts(row: str, fresh: str, path: str) -> str | None:
-    if row == fresh:
-        return None
-    at = next((i for i, (a, b) in enumerate(zip(row, fresh, strict=False)) if a != b), min(len(row), len(fresh)))
-    ours, theirs = row[at : at + _EXCERPT], fresh[at : at + _EXCERPT]
-    return f"{path} differs from character {at}: {ours!r} instead of {theirs!r}"
+def _unlike(ours: JSON, theirs: JSON) -> str:
+    if ours is _ABSENT:
+        return "is missing"
+    if theirs is _ABSENT:
+        return "should not be there"
+    if not isinstance(ours, str) or not isinstance(theirs, str):
+        return f"is {_short(ours)} instead of {_short(theirs)}"
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    at = next((index for index, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
+    return f"differs from character {at}: {ours[at : at + _EXCERPT]!r} instead of {theirs[at : at + _EXCERPT]!r}"
 
 
 def _short(value: JSON) -> str:

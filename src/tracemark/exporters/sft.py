@@ -228,7 +228,7 @@ def _wrapped(definitions: bytes) -> list[JSON] | str:
     """
     wrapped = []
     for definition in digest.load_canonical(definitions):
-        if not _is_function(definition) or b"null" in digest.canonical(definition):
+        if not _is_function(definition) or _padded(definition):
             try:
                 definition = {"type": "function", "function": reduce_tool(definition)}
             except ToolSchemaError:
@@ -244,6 +244,20 @@ def _wrapped(definitions: bytes) -> list[JSON] | str:
 def _is_function(definition: JSON) -> bool:
     function = definition.get("function") if isinstance(definition, dict) else None
     return isinstance(function, dict) and isinstance(function.get("name"), str) and definition.get("type") == "function"
+
+
+def _padded(value: JSON) -> bool:
+    """Return whether a member at any depth is null."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, dict):
+            if None in item.values():
+                return True
+            stack.extend(item.values())
+        elif isinstance(item, list):
+            stack.extend(item)
+    return False
 
 
 def _exact(value: JSON) -> JSON:

@@ -1,0 +1,248 @@
+"""The audit of an export: nothing that it says of itself is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemark import digest
+from tracemark.exporters import manifest, sft
+from tracemark.exporters.audit import Found, Present, audit, difference
+from tracemark.exporters.manifest import Origin
+from tracemark.exporters.select import Facts, Terms, choose, judge
+from tracemark.ledger.params import Caps
+from tracemark.model.export import File
+
+A, B = ("tm1:" + letter * 64 for letter in "ab")
+TOOLS = {A: [{"name": "grep", "parameters": {"type": "object"}}]}
+
+
+def stored(number: int) -> tuple[str, bytes]:
+    steps = [
+        {"step_id": 1, "source": "user", "message": f"question {number}"},
+        {
+            "step_id": 2,
+            "source": "agent",
+            "message": "looking",
+            "tool_calls": [{"tool_call_id": "c", "function_name": "grep", "arguments": {"n": number}}],
+            "observation": {"results": [{"source_call_id": "c", "content": "found"}]},
+        },
+        {"step_id": 3, "source": "agent", "message": "answer"},
+    ]
+    document = {"schema_version": "ATIF-v1.8", "agent": {"name": "a", "version": "1"}, "steps": steps}
+    line = {
+        "format": "tracemark/trace/1",
+        "harness": {},
+        "outcome": {"status": "success"},
+        "run": {"task": f"t-{number}"},
+        "source": {"raw": "f" * 64},
+        "trajectory": document,
+    }
+    return digest.of(document), digest.canonical(line)
+
+
+@dataclass
+class Export:
+    """An export of three traces, and what it is held against."""
+
+    folder: Path
+    store: dict[str, Found]
+    present: Present = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.present = Present(accepted=frozenset({A}), fetch=self.store.get, tools=TOOLS)
+
+    def found(self) -> list[tuple[str, str]]:
+        return [(found.code, found.where) for found in audit(self.folder, self.present)]
+
+    def change(self, name: str, **changes: Any) -> None:
+        held = self.store[name]
+        self.store[name] = replace(held, facts=replace(held.facts, **changes))
+
+    def edit(self, name: str, edit: Callable[[bytes], bytes]) -> None:
+        path = self.folder / name
+        path.write_bytes(edit(path.read_bytes()))
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Export:
+    lines = dict(stored(number) for number in range(3))
+    store = {
+        name: Found(line, Facts(id=name, fingerprint=A, status="success", tool_calls=1, evidence="recorded", task=name))
+        for name, line in lines.items()
+    }
+    terms = Terms(accepted=frozenset({A}), caps=Caps(minimum=1, tool_calls=None))
+    selected = choose((judge(held.facts, terms, list, lambda: None) for held in store.values()), terms.caps)
+    rendered = [
+        sft.render(digest.load_canonical(lines[name])["trajectory"], store[name].facts, TOOLS[A]).line
+        for name in selected.ids
+    ]
+    data = {sft.FILE: b"".join(line or b"" for line in rendered), manifest.CARD: manifest.card()}
+    files = {name: File(sha256=digest.sha256(content), bytes=len(content)) for name, content in data.items()}
+    origin = Origin(fingerprint=A, label="a", components={}, corpus="c" * 64, objects={})
+    data[manifest.NAME] = manifest.encode(manifest.build(selected, terms, origin, files))
+    for name, content in data.items():
+        (tmp_path / name).write_bytes(content)
+    return Export(tmp_path, store)
+
+
+def first(export: Export) -> str:
+    return min(export.store)
+
+
+def test_an_export_that_the_store_would_give_again_has_no_findings(export: Export) -> None:
+    assert export.found() == []
+
+
+def test_a_trace_that_is_gone_is_named(export: Export) -> None:
+    del export.store[first(export)]
+    assert export.found() == [("export-trace-missing", "sft.jsonl:1")]
+
+
+def test_bytes_that_do_not_give_the_id_are_named(export: Export) -> None:
+    name = first(export)
+    held = export.store[name]
+    export.store[name] = replace(held, line=held.line.replace(b"answer", b"another"))
+    assert export.found() == [("export-trace-damaged", "sft.jsonl:1"), ("export-row-differs", "sft.jsonl:1")]
+    export.store[name] = replace(held, line=b"{}")
+    assert export.found() == [("export-trace-damaged", "sft.jsonl:1")]
+
+
+def test_an_export_of_a_harness_that_is_no_longer_the_accepted_one_is_named_with_its_rows(export: Export) -> None:
+    export.present = replace(export.present, accepted=frozenset({B}))
+    assert export.found() == [("export-other-harness", where) for where in ("manifest.json", *rows(1, 2, 3))]
+
+
+def rows(*numbers: int) -> list[str]:
+    return [f"sft.jsonl:{number}" for number in numbers]
+
+
+def test_an_equivalent_harness_is_no_difference(export: Export) -> None:
+    export.present = replace(export.present, accepted=frozenset({A, B}))
+    assert export.found() == []
+
+
+def test_a_row_whose_trace_is_now_of_another_harness_is_named(export: Export) -> None:
+    export.change(first(export), fingerprint=B)
+    found = export.found()
+    assert ("export-other-harness", "sft.jsonl:1") in found
+    assert all(where == "sft.jsonl:1" for _, where in found)
+
+
+def test_a_trace_retracted_or_contested_since_is_named(export: Export) -> None:
+    one, two, _ = sorted(export.store)
+    export.change(one, retracted=True)
+    export.change(two, contested=True)
+    assert export.found() == [("export-trace-retracted", "sft.jsonl:1"), ("export-trace-contested", "sft.jsonl:2")]
+
+
+def test_a_trace_regraded_since_is_named_with_the_column(export: Export) -> None:
+    export.change(first(export), grader="another")
+    (found,) = audit(export.folder, export.present)
+    assert found.code == "export-row-differs"
+    assert found.message == 'tracemark_grader is null instead of "another"'
+
+
+def test_an_edited_row_is_named_with_the_column_and_the_place(export: Export) -> None:
+    export.edit(sft.FILE, lambda data: data.replace(b"answer", b"answQr", 1))
+    found = audit(export.folder, export.present)
+    assert [one.code for one in found] == ["export-file-differs", "export-row-differs"]
+    assert found[1].message == "messages[3].content differs from character 4: 'Qr' instead of 'er'"
+
+
+def test_other_bytes_for_the_same_values_are_named(export: Export) -> None:
+    export.edit(sft.FILE, lambda data: data.replace(b'{"messages"', b'{ "messages"', 1))
+    assert export.found() == [("export-file-differs", "sft.jsonl"), ("export-row-differs", "sft.jsonl:1")]
+
+
+def test_a_row_removed_or_added_is_named(export: Export) -> None:
+    whole = (export.folder / sft.FILE).read_bytes()
+    lines = whole.splitlines(keepends=True)
+    export.edit(sft.FILE, lambda _: b"".join(lines[:2]))
+    assert export.found() == [("export-file-differs", "sft.jsonl"), ("export-rows-differ", "sft.jsonl:3")]
+    export.edit(sft.FILE, lambda _: whole + lines[0])
+    assert export.found() == [("export-file-differs", "sft.jsonl"), ("export-rows-differ", "sft.jsonl:4")]
+
+
+@pytest.mark.parametrize("line", [b"{\n", b"[]\n", b"{}\n", b'{"tracemark_trace_id": 5}\n', b"\xff\n", b"\n"])
+def test_a_line_that_is_no_row_is_named(export: Export, line: bytes) -> None:
+    export.edit(sft.FILE, lambda data: line + data.split(b"\n", 1)[1])
+    assert export.found() == [("export-file-differs", "sft.jsonl"), ("export-row-unreadable", "sft.jsonl:1")]
+
+
+def test_an_edited_manifest_is_named(export: Export) -> None:
+    export.edit(manifest.NAME, lambda data: data.replace(b'"label": "a"', b'"label": "b"'))
+    assert export.found() == [("export-manifest-edited", "manifest.json")]
+
+
+def test_counts_edited_together_with_the_digest_do_not_add_up(export: Export) -> None:
+    made, _ = manifest.decode((export.folder / manifest.NAME).read_bytes())
+    counts = made.counts.model_copy(update={"traces": 9})
+    export.edit(manifest.NAME, lambda _: manifest.encode(made.model_copy(update={"counts": counts})))
+    assert export.found() == [("export-rows-differ", "manifest.json")]
+
+
+def test_a_manifest_that_the_store_does_not_record_is_named(export: Export) -> None:
+    made, _ = manifest.decode((export.folder / manifest.NAME).read_bytes())
+    recorded = frozenset({manifest.statement(made)["manifest"]})
+    export.present = replace(export.present, recorded=recorded)
+    assert export.found() == []
+    export.present = replace(export.present, recorded=frozenset())
+    assert export.found() == [("export-manifest-edited", "manifest.json")]
+
+
+def test_a_file_that_is_missing_or_not_listed_is_named(export: Export) -> None:
+    (export.folder / manifest.CARD).unlink()
+    (export.folder / "more.jsonl").write_bytes(b"{}\n")
+    (export.folder / ".gitignore").write_bytes(b"")
+    assert export.found() == [("export-file-differs", "README.md"), ("export-file-differs", "more.jsonl")]
+
+
+def test_a_missing_data_file_is_one_finding(export: Export) -> None:
+    (export.folder / sft.FILE).unlink()
+    assert export.found() == [("export-file-differs", "sft.jsonl")]
+
+
+def test_a_name_in_the_manifest_is_never_followed_out_of_the_folder(export: Export) -> None:
+    made, _ = manifest.decode((export.folder / manifest.NAME).read_bytes())
+    files = made.files | {"../secret": File(sha256="0" * 64, bytes=1)}
+    export.edit(manifest.NAME, lambda _: manifest.encode(made.model_copy(update={"files": files})))
+    assert export.found() == [("export-manifest-edited", "manifest.json")]
+
+
+@pytest.mark.parametrize("data", [None, b"", b"{}", b"nonsense"])
+def test_a_folder_without_a_manifest_is_no_export(export: Export, data: bytes | None) -> None:
+    path = export.folder / manifest.NAME
+    path.unlink() if data is None else path.write_bytes(data)
+    assert export.found() == [("export-manifest-unreadable", "manifest.json")]
+
+
+@pytest.mark.parametrize(
+    ("row", "fresh", "words"),
+    [
+        ({"a": 1}, {"a": 1}, None),
+        ({"a": [1, {"b": "x"}]}, {"a": [1, {"b": "x"}]}, None),
+        ({"a": 1}, {"a": 1.0}, "a is 1 instead of 1.0"),
+        ({"a": True}, {"a": 1}, "a is true instead of 1"),
+        ({"a": None}, {}, "a should not be there"),
+        ({}, {"a": None}, "a is missing"),
+        ({"a": [1]}, {"a": [1, 2]}, "a[1] is missing"),
+        ({"a": [1, 2]}, {"a": [1]}, "a[1] should not be there"),
+        ({"a": "abc"}, {"a": "abcd"}, "a differs from character 3: '' instead of 'd'"),
+        ({"b": 1, "a": 1}, {"b": 2, "a": 2}, "a is 1 instead of 2"),
+        ({"a": "1"}, {"a": 1}, 'a is "1" instead of 1'),
+    ],
+)
+def test_the_first_difference_is_named(row: Any, fresh: Any, words: str | None) -> None:
+    assert difference(row, fresh) == words
+
+
+def test_a_deep_row_is_compared_without_exhausting_the_stack() -> None:
+    row: Any = 1
+    for _ in range(5000):
+        row = [row]
+    assert difference(row, row) is None

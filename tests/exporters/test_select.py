@@ -1,0 +1,312 @@
+"""The strict filter: one first reason for each trace left out, whatever the order of traces."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark.errors import ExportRefusedError
+from tracemark.exporters.select import Facts, Reason, Selected, Terms, choose, facts, judge, require_enough
+from tracemark.ledger.params import Caps, Policy
+from tracemark.store.row import TraceRow, project
+from tracemark.store.segment import Location
+from tracemark.store.selection import State
+
+A, B, C = ("tm1:" + letter * 64 for letter in "abc")
+OFF = Caps(per_task=None, total=None, minimum=0, tool_calls=None)
+
+GOOD = Facts(
+    id="1" * 64,
+    fingerprint=A,
+    status="success",
+    tool_calls=5,
+    evidence="recorded",
+    corroborated=3,
+    task="t-1",
+    model="m@1",
+    grader="g",
+)
+TERMS = Terms(accepted=frozenset({A}), evaluation=frozenset({"eval-1"}), models=frozenset({"m"}))
+
+
+def reason(known: Facts, terms: Terms = TERMS, fits: Collection[str] = (A,), content: str | None = None) -> Any:
+    return judge(known, terms, lambda: fits, lambda: content).reason
+
+
+def test_a_recorded_success_of_the_accepted_harness_is_taken() -> None:
+    assert reason(GOOD) is None
+
+
+WORSE: dict[Reason, dict[str, Any]] = {
+    Reason.RETRACTED: {"retracted": True},
+    Reason.CONTESTED: {"contested": True},
+    Reason.MIXED: {"mixed": True},
+    Reason.NO_FINGERPRINT: {"fingerprint": None},
+    Reason.OTHER_HARNESS: {"fingerprint": B},
+    Reason.OTHER_MODEL: {"model": "n"},
+    Reason.EVIDENCE: {"evidence": "claimed", "corroborated": 0},
+    Reason.OUTCOME: {"status": "failure"},
+    Reason.EVALUATION_TASK: {"task": "eval-1"},
+    Reason.NOT_TRAINABLE: {"untrainable": "rendered"},
+    Reason.TOOL_CALLS: {"tool_calls": 61},
+}
+
+
+@pytest.mark.parametrize("expected", WORSE)
+def test_each_reason_is_found_by_itself(expected: Reason) -> None:
+    assert reason(replace(GOOD, **WORSE[expected])) is expected
+
+
+def test_the_first_of_several_reasons_is_given_in_the_order_of_the_enumeration() -> None:
+    changes: dict[str, Any] = {}
+    for expected in reversed(WORSE):
+        changes |= WORSE[expected]
+        if expected is Reason.OTHER_HARNESS:
+            changes["fingerprint"] = B
+        assert reason(replace(GOOD, **changes)) is expected
+
+
+def test_every_reason_but_the_last_two_is_tried_here() -> None:
+    assert [*WORSE, Reason.PER_TASK, Reason.TOTAL] == list(Reason)
+
+
+@pytest.mark.parametrize("status", ["failure", "error", "unknown"])
+def test_only_a_recorded_success_counts(status: str) -> None:
+    assert reason(replace(GOOD, status=status)) is Reason.OUTCOME
+
+
+def test_a_fingerprint_declared_equivalent_counts_as_the_accepted_one() -> None:
+    both = replace(TERMS, accepted=frozenset({A, B}))
+    seen = replace(GOOD, fingerprint=B, evidence="claimed")
+    assert reason(seen, both, fits=[A, B]) is None
+    assert reason(seen, both, fits=[A, B, C]) is Reason.EVIDENCE
+
+
+@pytest.mark.parametrize(
+    ("policy", "evidence", "corroborated", "fits", "taken"),
+    [
+        ("recorded", "recorded", 3, [], True),
+        ("recorded", "corroborated", 3, [A], False),
+        ("unique", "recorded", 3, [A, B], True),
+        ("unique", "corroborated", 3, [A], True),
+        ("unique", "claimed", 1, [A], True),
+        ("unique", "claimed", 0, [A], False),
+        ("unique", "claimed", 1, [A, B], False),
+        ("unique", "claimed", 1, [], False),
+        ("unique", "claimed", 1, [B], False),
+        ("claimed", "claimed", 0, [A, B], True),
+    ],
+)
+def test_a_policy_asks_how_well_the_harness_is_known(
+    policy: str, evidence: str, corroborated: int, fits: list[str], taken: bool
+) -> None:
+    known = replace(GOOD, evidence=evidence, corroborated=corroborated)
+    assert (reason(known, replace(TERMS, policy=Policy(policy)), fits) is None) is taken
+
+
+def test_an_incomplete_closure_counts_as_claimed_under_the_policy_recorded_alone() -> None:
+    incomplete = replace(TERMS, incomplete=frozenset({A}))
+    assert reason(GOOD, replace(incomplete, policy=Policy.RECORDED)) is Reason.EVIDENCE
+    assert reason(GOOD, replace(incomplete, policy=Policy.UNIQUE)) is None
+
+
+def test_a_trace_without_a_task_is_left_out_as_soon_as_there_is_an_evaluation_set() -> None:
+    unknown = replace(GOOD, task=None)
+    assert reason(unknown) is Reason.EVALUATION_TASK
+    assert reason(unknown, replace(TERMS, evaluation=frozenset())) is None
+
+
+def test_models_are_named_with_or_without_a_revision() -> None:
+    assert reason(GOOD, replace(TERMS, models=frozenset({"m@1"}))) is None
+    assert reason(GOOD, replace(TERMS, models=frozenset({"m@2"}))) is Reason.OTHER_MODEL
+    assert reason(replace(GOOD, model=None)) is Reason.OTHER_MODEL
+    assert reason(replace(GOOD, model=None), replace(TERMS, models=frozenset())) is None
+
+
+def test_the_content_is_asked_for_its_reason_and_the_reason_is_told() -> None:
+    verdict = judge(GOOD, TERMS, list, lambda: "media")
+    assert (verdict.reason, verdict.detail) == (Reason.NOT_TRAINABLE, "media")
+
+
+def test_what_costs_work_is_asked_for_only_when_it_decides() -> None:
+    def never() -> Any:
+        raise AssertionError("asked in vain")
+
+    assert judge(replace(GOOD, fingerprint=B), TERMS, never, never).reason is Reason.OTHER_HARNESS
+    assert judge(replace(GOOD, status="failure"), TERMS, never, never).reason is Reason.OUTCOME
+    assert judge(replace(GOOD, untrainable="rendered"), TERMS, never, never).reason is Reason.NOT_TRAINABLE
+
+
+@pytest.mark.parametrize(("calls", "taken"), [(1, False), (2, True), (60, True), (61, False)])
+def test_the_limits_of_tool_calls_are_both_allowed(calls: int, taken: bool) -> None:
+    assert (reason(replace(GOOD, tool_calls=calls)) is None) is taken
+
+
+def chosen(*known: Facts, caps: Caps = OFF) -> Selected:
+    terms = Terms(accepted=frozenset({A}), caps=caps)
+    return choose((judge(one, terms, lambda: [A], lambda: None) for one in known), caps)
+
+
+def trace(number: int, **changes: Any) -> Facts:
+    return replace(GOOD, id=f"{number:064x}", **changes)
+
+
+def test_of_one_task_the_smallest_id_is_taken() -> None:
+    selected = chosen(trace(3), trace(1), trace(2), trace(9, task="t-2"), caps=replace(OFF, per_task=1))
+    assert [int(name, 16) for name in selected.ids] == [1, 9]
+    assert selected.excluded[Reason.PER_TASK] == 2
+
+
+def test_two_unknown_tasks_are_not_the_same_task() -> None:
+    assert len(chosen(trace(1, task=None), trace(2, task=None), caps=replace(OFF, per_task=1)).ids) == 2
+
+
+def test_the_total_is_taken_after_the_limit_per_task() -> None:
+    traces = [trace(number, task=f"t-{number // 2}") for number in range(6)]
+    selected = chosen(*traces, caps=replace(OFF, per_task=1, total=2))
+    assert [int(name, 16) for name in selected.ids] == [0, 2]
+    assert (selected.excluded[Reason.PER_TASK], selected.excluded[Reason.TOTAL]) == (3, 1)
+
+
+def test_models_and_graders_of_the_rows_are_counted() -> None:
+    selected = chosen(trace(1), trace(2, model=None, grader=None), trace(3, status="failure"))
+    assert selected.models == {"m@1": 1, "unknown": 1}
+    assert selected.graders == {"g": 1, "unknown": 1}
+
+
+def test_too_few_rows_are_refused_with_what_is_needed() -> None:
+    selected = chosen(trace(1), trace(2, fingerprint=B), trace(3, status="failure"))
+    with pytest.raises(ExportRefusedError) as caught:
+        require_enough(selected, Caps(minimum=20), "desk_a")
+    assert caught.value.exit_code == 40
+    assert "1 of 3 traces fit, at least 20 are needed" in caught.value.message
+    assert "other-harness 1, outcome 1" in caught.value.message
+    assert "19 more successful runs under desk_a" in str(caught.value.hint)
+
+
+def test_an_empty_export_is_refused_even_without_a_minimum() -> None:
+    with pytest.raises(ExportRefusedError):
+        require_enough(chosen(), OFF, "desk_a")
+    require_enough(chosen(trace(1)), OFF, "desk_a")
+
+
+some_facts = st.builds(
+    Facts,
+    id=st.integers(0, 2**64).map(lambda number: f"{number:064x}"),
+    fingerprint=st.sampled_from([A, A, A, B, None]),
+    status=st.sampled_from(["success", "success", "failure", "error", "unknown"]),
+    tool_calls=st.integers(0, 70),
+    evidence=st.sampled_from(["recorded", "corroborated", "claimed", "unrecorded"]),
+    corroborated=st.integers(0, 2),
+    task=st.sampled_from(["t-1", "t-2", "t-3", "eval-1", None]),
+    model=st.sampled_from(["m@1", "n", None]),
+    grader=st.sampled_from(["g", None]),
+    retracted=st.sampled_from([False, False, True]),
+    contested=st.sampled_from([False, False, True]),
+    mixed=st.sampled_from([False, False, True]),
+    untrainable=st.sampled_from([None, None, "rendered", "subagent"]),
+)
+some_caps = st.builds(
+    Caps,
+    per_task=st.sampled_from([None, 1, 2]),
+    total=st.sampled_from([None, 1, 3]),
+    minimum=st.just(0),
+    tool_calls=st.sampled_from([None, (2, 60)]),
+)
+some_terms = st.builds(
+    Terms,
+    accepted=st.sampled_from([frozenset({A}), frozenset({A, B}), frozenset()]),
+    policy=st.sampled_from(Policy),
+    incomplete=st.sampled_from([frozenset(), frozenset({A})]),
+    models=st.sampled_from([frozenset(), frozenset({"m"})]),
+    evaluation=st.sampled_from([frozenset(), frozenset({"eval-1"})]),
+    caps=some_caps,
+)
+
+
+def fits(one: Facts) -> list[str]:
+    """What fits is a property of the trace: here of its id."""
+    return [A, B] if int(one.id[-1], 16) % 2 else [A]
+
+
+def select(known: list[Facts], terms: Terms) -> Selected:
+    return choose((judge(one, terms, partial(fits, one), lambda: None) for one in known), terms.caps)
+
+
+@given(st.lists(some_facts, max_size=30, unique_by=lambda one: one.id), some_terms)
+def test_the_counts_add_up_to_the_traces(known: list[Facts], terms: Terms) -> None:
+    selected = select(known, terms)
+    assert selected.traces == len(known) == len(selected.ids) + sum(selected.excluded.values())
+    assert set(selected.excluded) == set(Reason)
+    assert selected.excluded[Reason.NOT_TRAINABLE] == sum(selected.not_trainable.values())
+    assert sum(selected.models.values()) == sum(selected.graders.values()) == len(selected.ids)
+
+
+@given(st.lists(some_facts, max_size=30, unique_by=lambda one: one.id), some_terms, st.randoms(use_true_random=False))
+def test_the_order_of_traces_changes_nothing(known: list[Facts], terms: Terms, order: random.Random) -> None:
+    selected = select(known, terms)
+    order.shuffle(known)
+    assert select(known, terms) == selected
+
+
+@given(st.lists(some_facts, max_size=30, unique_by=lambda one: one.id), some_terms)
+def test_no_row_breaks_a_rule(known: list[Facts], terms: Terms) -> None:
+    by_id = {one.id: one for one in known}
+    rows = [by_id[name] for name in select(known, terms).ids]
+    assert all(row.fingerprint in terms.accepted and row.status == "success" for row in rows)
+    assert not any(row.retracted or row.contested or row.mixed or row.task in terms.evaluation for row in rows)
+    assert terms.caps.total is None or len(rows) <= terms.caps.total
+    tasks = [row.task for row in rows if row.task is not None]
+    assert terms.caps.per_task is None or all(tasks.count(task) <= terms.caps.per_task for task in tasks)
+
+
+def state(line: dict[str, Any], **changes: Any) -> State:
+    row: TraceRow = project(line, "5" * 64).row
+    return State(row, "segments/none/x.jsonl.zst", Location(0, 0, 0, 0), **changes)
+
+
+def line(**changes: Any) -> dict[str, Any]:
+    return {
+        "format": "tracemark/trace/1",
+        "harness": {},
+        "outcome": {"status": "success", "grader": {"name": "g", "version": "2"}},
+        "run": {"task": "t-1", "model": {"name": "m", "revision": "1"}},
+        "source": {"raw": "f" * 64, "format": "atif", "label": "x", "importer": "atif", "importer_version": "1"},
+        "trajectory": {"schema_version": "ATIF-v1.8", "agent": {"name": "a", "version": "1"}, "steps": []},
+        **changes,
+    }
+
+
+def test_facts_are_those_of_the_catalogue_and_the_decisions() -> None:
+    known = facts(state(line(), retracted=True, conflicts=("run.task",)))
+    assert known == Facts(
+        id="5" * 64,
+        fingerprint=None,
+        status="success",
+        tool_calls=0,
+        task="t-1",
+        model="m@1",
+        grader="g",
+        retracted=True,
+        contested=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "detail"),
+    [
+        ({"role": "subagent"}, "subagent"),
+        ({"role": "continuation"}, "continuation"),
+        ({"demonstration": True}, "demonstration"),
+        ({"rendered": True}, "rendered"),
+    ],
+)
+def test_what_the_run_says_against_a_row_is_among_the_facts(run: dict[str, Any], detail: str) -> None:
+    assert facts(state(line(run=run))).untrainable == detail

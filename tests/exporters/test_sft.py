@@ -1,0 +1,270 @@
+"""Rows: the conversation as the model saw it, or the reason why there is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.exporters import sft
+from tracemark.exporters.select import Facts
+
+A = "tm1:" + "a" * 64
+KNOWN = Facts(id="1" * 64, fingerprint=A, status="success", tool_calls=1, task="t-1", model="m@1", grader="g")
+TOOL = {"type": "function", "function": {"name": "grep", "description": "Search", "parameters": {"type": "object"}}}
+SYSTEM = {"source": "system", "message": "S"}
+USER = {"source": "user", "message": "Q"}
+END = {"source": "agent", "message": "A"}
+
+
+def call(name: str = "grep", call_id: str = "c1", **arguments: Any) -> dict[str, Any]:
+    return {"tool_call_id": call_id, "function_name": name, "arguments": arguments}
+
+
+def act(*calls: dict[str, Any], results: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
+    step: dict[str, Any] = {"source": "agent", "message": "", **more}
+    if calls:
+        step["tool_calls"] = list(calls)
+    if results is not None:
+        step["observation"] = {"results": results}
+    return step
+
+
+def result(content: Any = "r", call_id: str | None = "c1", **more: Any) -> dict[str, Any]:
+    return {"content": content, **more} | ({} if call_id is None else {"source_call_id": call_id})
+
+
+def trajectory(*steps: dict[str, Any], tools: Any = (TOOL,), **more: Any) -> dict[str, Any]:
+    agent: dict[str, Any] = {"name": "a", "version": "1"}
+    if tools is not None:
+        agent["tool_definitions"] = list(tools)
+    numbered = [{"step_id": number, **step} for number, step in enumerate(steps, 1)]
+    return {"schema_version": "ATIF-v1.8", "agent": agent, "steps": numbered, **more}
+
+
+def row(document: dict[str, Any], known: Facts = KNOWN, bound: Any = None) -> dict[str, Any]:
+    rendered = sft.render(document, known, bound)
+    assert rendered.untrainable is None
+    assert rendered.line is not None
+    value: dict[str, Any] = json.loads(rendered.line)
+    return value
+
+
+def messages(*steps: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = row(trajectory(*steps))["messages"]
+    return found
+
+
+def detail(*steps: dict[str, Any], **more: Any) -> str | None:
+    return sft.render(trajectory(*steps, **more), KNOWN).untrainable
+
+
+def test_a_run_becomes_the_conversation_that_trl_reads() -> None:
+    steps = [SYSTEM, USER, act(call(pattern="TODO"), results=[result()], message="look", reasoning_content="why"), END]
+    assert row(trajectory(*steps)) == {
+        "messages": [
+            {"role": "system", "content": "S"},
+            {"role": "user", "content": "Q"},
+            {
+                "role": "assistant",
+                "content": "look",
+                "reasoning_content": "why",
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "grep", "arguments": {"pattern": "TODO"}}}
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "name": "grep", "content": "r"},
+            {"role": "assistant", "content": "A"},
+        ],
+        "tools": [TOOL],
+        "tracemark_fingerprint": A,
+        "tracemark_grader": "g",
+        "tracemark_model": "m@1",
+        "tracemark_task": "t-1",
+        "tracemark_trace_id": "1" * 64,
+    }
+
+
+def test_the_columns_are_those_that_the_card_declares() -> None:
+    assert list(row(trajectory(USER, END))) == list(sft.COLUMNS)
+
+
+def test_what_nobody_knows_is_null_and_the_column_is_there() -> None:
+    bare = row(trajectory(USER, END), Facts(id="1" * 64, fingerprint=A, status="success", tool_calls=0))
+    assert (bare["tracemark_task"], bare["tracemark_model"], bare["tracemark_grader"]) == (None, None, None)
+
+
+def test_no_column_is_one_that_a_trainer_or_a_loader_takes_for_its_own() -> None:
+    taken = {"prompt", "completion", "prompts", "completions", "chosen", "rejected", "label", "input_ids", "text"}
+    taken |= {"id", "source", "model", "system_prompt", "type", "message", "payload", "version", "cwd"}
+    assert not taken & set(sft.COLUMNS)
+
+
+def test_reasoning_is_a_member_only_where_it_was_recorded() -> None:
+    assert "reasoning_content" not in messages(USER, END)[1]
+    assert "reasoning_content" not in messages(USER, {**END, "reasoning_content": None})[1]
+    assert messages(USER, {**END, "reasoning_content": ""})[1]["reasoning_content"] == ""
+
+
+def test_an_observation_without_content_is_an_empty_text() -> None:
+    for content in (None, ""):
+        assert messages(USER, act(call(), results=[result(content)]), END)[2]["content"] == ""
+
+
+def test_several_calls_keep_their_results_apart_and_in_order() -> None:
+    step = act(call("a", "c1"), call("b", "c2"), results=[result("two", "c2"), result("one", "c1")])
+    assert [(m["name"], m["content"]) for m in messages(USER, step, END)[2:4]] == [("b", "two"), ("a", "one")]
+
+
+def test_a_result_without_a_link_answers_the_only_call() -> None:
+    assert messages(USER, act(call(), results=[result(call_id=None)]), END)[2]["tool_call_id"] == "c1"
+
+
+def test_a_call_may_have_no_result() -> None:
+    assert [m["role"] for m in messages(USER, act(call()))] == ["user", "assistant"]
+
+
+def test_what_a_harness_without_native_calls_shows_is_a_user_message() -> None:
+    step = act(results=[result("screen", None)], message='{"commands": []}')
+    assert messages(USER, step, END)[2] == {"role": "user", "content": "screen"}
+
+
+def test_text_parts_stay_parts() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    assert messages({"source": "user", "message": parts}, END)[0]["content"] == parts
+    assert messages({"source": "user", "message": []}, END)[0]["content"] == ""
+
+
+@pytest.mark.parametrize(
+    ("expected", "steps", "more"),
+    [
+        ("copied-context", [USER, {**END, "is_copied_context": True}], {}),
+        ("copied-context", [{**USER, "is_copied_context": True}, END], {}),
+        ("without-model-call", [USER, {**END, "llm_call_count": 0}], {}),
+        ("no-assistant-step", [SYSTEM, USER], {}),
+        ("continued", [USER, END], {"continued_trajectory_ref": "next.json"}),
+        ("user-calls", [{**USER, "extra": {"tool_calls": [call()]}}, END], {}),
+        ("user-calls", [{**USER, "extra": {"user_tool_calls": [call()]}}, END], {}),
+        ("context-rewritten", [USER, {**END, "extra": {"context_management": {"boundary": "replace"}}}], {}),
+        ("context-rewritten", [USER, {**END, "extra": {"context_management": "compaction"}}], {}),
+        ("stray-observation", [{**SYSTEM, "observation": {"results": [result(call_id=None)]}}, END], {}),
+        ("unlinked-results", [USER, act(call("a", "c1"), call("b", "c2"), results=[result(call_id=None)])], {}),
+        ("unlinked-results", [USER, act(call(), results=[result(), result()])], {}),
+        ("unlinked-results", [USER, act(call(), results=[result(), result(call_id=None)])], {}),
+        ("unlinked-results", [USER, act(call("a"), call("b"), results=[result()])], {}),
+        (
+            "unlinked-results",
+            [USER, act(call(), results=[result(call_id=None, extra={"original_call_id": "c9"})])],
+            {},
+        ),
+        ("unlinked-results", [USER, act(results=[result(call_id=None), result(call_id=None)])], {}),
+        ("media", [{**USER, "message": [{"type": "image", "source": {"path": "../../etc/passwd"}}]}, END], {}),
+        ("media", [USER, act(call(), results=[result([{"type": "audio", "source": {}}])])], {}),
+        ("tools-unknown", [USER, act(call())], {"tools": None}),
+        ("tools-unknown", [USER, act(call())], {"tools": []}),
+        ("tools-unreadable", [USER, act(call())], {"tools": [{"whatever": 1}]}),
+        ("unparsed-arguments", [USER, act(call(_raw="rm -rf"))], {}),
+        ("integer-beyond-64-bit", [USER, act(call(at=[{"n": 2**63}]))], {}),
+        ("integer-beyond-64-bit", [USER, act(call(n=-(2**63) - 1))], {}),
+        (
+            "integer-beyond-64-bit",
+            [USER, END],
+            {"tools": [{"name": "t", "parameters": {"type": "integer", "maximum": 2**64}}]},
+        ),
+        ("lone-surrogate", [USER, {**END, "message": "a\ud800"}], {}),
+        ("lone-surrogate", [USER, act(call(path="\udfff"))], {}),
+    ],
+)
+def test_what_makes_no_row_says_why(expected: str, steps: list[dict[str, Any]], more: dict[str, Any]) -> None:
+    assert detail(*steps, **more) == expected
+    assert expected in sft.DETAILS
+
+
+def test_what_the_facts_say_against_a_row_is_repeated() -> None:
+    known = Facts(id="1" * 64, fingerprint=A, status="success", tool_calls=0, untrainable="rendered")
+    assert sft.render(trajectory(USER, END), known) == (None, "rendered")
+
+
+def test_numbers_within_64_bits_and_whole_characters_are_kept_exactly() -> None:
+    step = act(call(low=-(2**63), high=2**63 - 1, fraction=0.3, float=25.0, flag=True, none=None, text="😀 \\ud800"))
+    arguments = messages(USER, step)[1]["tool_calls"][0]["function"]["arguments"]
+    assert arguments == {
+        "low": -(2**63),
+        "high": 2**63 - 1,
+        "fraction": 0.3,
+        "float": 25.0,
+        "flag": True,
+        "none": None,
+        "text": "😀 \\ud800",
+    }
+
+
+def test_an_injected_context_is_no_rewritten_one() -> None:
+    injected = {**USER, "extra": {"context_management": {"type": "injection", "boundary": "append"}}}
+    assert detail(injected, END) is None
+
+
+def test_the_harness_gives_its_tools_where_the_trace_records_none() -> None:
+    bound = [{"name": "grep", "description": "Search", "parameters": {"type": "object"}}]
+    recorded: Any
+    for recorded in (None, []):
+        assert row(trajectory(USER, act(call()), tools=recorded), bound=bound)["tools"] == [TOOL]
+    assert row(trajectory(USER, END, tools=None), bound=bound)["tools"] == [TOOL]
+    assert row(trajectory(USER, END, tools=[]), bound=bound)["tools"] == []
+    assert row(trajectory(USER, END, tools=None))["tools"] == []
+
+
+def test_a_wrapped_definition_is_kept_to_the_letter_and_others_are_wrapped() -> None:
+    function = {"name": "x", "parameters": {}, "description": "gives null", "strict": True, "title": "T"}
+    strict = {"type": "function", "function": function}
+    anthropic = {"name": "grep", "description": "Search", "input_schema": {"type": "object"}}
+    assert row(trajectory(USER, END, tools=[strict, anthropic]))["tools"] == [strict, TOOL]
+
+
+def test_null_padding_of_a_table_format_is_not_trained_on() -> None:
+    padded = json.loads(json.dumps(TOOL))
+    padded["function"]["parameters"]["properties"] = {"a": {"type": "string"}, "of_another_tool": None}
+    (tool,) = row(trajectory(USER, END, tools=[padded]))["tools"]
+    assert tool["function"]["parameters"]["properties"] == {"a": {"type": "string"}}
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), json_values), st.text())
+def test_the_same_trace_gives_the_same_line_and_arguments_come_back_as_they_were(
+    arguments: dict[str, Any], said: str
+) -> None:
+    document = trajectory(USER, act({**call(), "arguments": arguments}, results=[result(said)]))
+    rendered = sft.render(document, KNOWN)
+    stored = digest.load_canonical(digest.canonical(document))
+    assert sft.render(stored, KNOWN) == rendered
+    if rendered.line is None:
+        assert rendered.untrainable in {"lone-surrogate", "unparsed-arguments"}
+        return
+    assert rendered.line.endswith(b"\n")
+    assert rendered.line.count(b"\n") == 1
+    back = json.loads(rendered.line)
+    assert back["messages"][1]["tool_calls"][0]["function"]["arguments"] == arguments
+    assert back["messages"][2]["content"] == said
+
+
+@given(st.text(st.characters() | st.characters(categories=["Cs"])))
+def test_a_line_holds_a_lone_surrogate_exactly_when_the_text_does(said: str) -> None:
+    rendered = sft.render(trajectory(USER, {**END, "message": said}), KNOWN)
+    joined = said.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    assert (rendered.untrainable == "lone-surrogate") is any("\ud800" <= letter <= "\udfff" for letter in joined)
