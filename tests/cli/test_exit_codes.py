@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,10 @@ def document(task: str, prompt: str = PROMPT, said: str = "Done.") -> dict[str, 
     }
 
 
-@pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+@pytest.fixture(scope="session")
+def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus with one harness version and two traces that are claimed and corroborated for it."""
-    root = tmp_path / "corpus"
+    root = tmp_path_factory.mktemp("pattern") / "corpus"
     assert run(["init", str(root)]) == 0
     version = root / "harness_versions" / "desk_a"
     version.mkdir()
@@ -62,9 +63,16 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     batch = root / "inbox" / "first"
     batch.mkdir()
     (batch / "runs.jsonl").write_text("".join(json.dumps(document(task)) + "\n" for task in ("t-1", "t-2")))
+    assert run(["--root", str(root), "ingest", str(batch), "--harness", "desk_a"]) == 0
+    return root
+
+
+@pytest.fixture
+def corpus(pattern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the corpus, to be spoiled, as the working directory."""
+    root = tmp_path / "corpus"
+    shutil.copytree(pattern, root)
     monkeypatch.chdir(root)
-    assert run(["ingest", "inbox/first", "--harness", "desk_a"]) == 0
-    capsys.readouterr()
     return root
 
 
@@ -153,19 +161,18 @@ def a_source_with_nothing_in_it(root: Path) -> list[str]:
 def a_segment_whose_bytes_have_changed(root: Path) -> list[str]:
     trace = first_trace()
     path = segment(root)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
+    data = path.read_bytes()
+    path.write_bytes(data[:16] + bytes(byte ^ 0xFF for byte in data[16:]))
     return ["traces", "show", trace]
 
 
 @scenario(31)
 def a_ledger_that_was_edited(root: Path) -> list[str]:
     assert run(["harness", "accept", "desk_a", "--reason", "first"]) == 0
+    trace = first_trace()
     ledger = root / "ledger.jsonl"
-    assert run(["retract", first_trace(), "--reason", "test"]) == 0
     ledger.write_text(ledger.read_text().replace('"first"', '"other"'))
-    return ["reinstate", first_trace(), "--reason", "mistake"]
+    return ["retract", trace, "--reason", "mistake"]
 
 
 @scenario(40)

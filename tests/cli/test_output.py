@@ -31,7 +31,7 @@ def test_table_puts_data_on_stdout_and_findings_on_stderr(capsys: pytest.Capture
     code = show(Answer((BAD,), "desk_a"), Output.TABLE)
     out, err = capsys.readouterr()
     assert code == 1
-    assert out == "name    desk_a\ntraces\n"
+    assert out == "name    desk_a\ntraces  -\n"
     assert err.startswith(r"error stamp-contradicted run.jsonl:3: not made by desk_a \x1b[31m")
 
 

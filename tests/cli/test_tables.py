@@ -85,6 +85,19 @@ def test_a_report_shows_values_then_sections() -> None:
     )
 
 
+def test_a_value_that_is_not_there_is_a_dash() -> None:
+    stream = io.StringIO()
+    write_report({"previous": None, "flags": ()}, stream)
+    assert stream.getvalue() == "previous  -\nflags     -\n"
+
+
+def test_a_list_that_is_too_long_for_a_line_has_an_item_per_line() -> None:
+    stream = io.StringIO()
+    sentences = ("every digest was derived again from the stored bytes", "every name is the digest of its file")
+    write_report({"proved": sentences}, stream)
+    assert stream.getvalue() == f"proved:\n  {sentences[0]}\n  {sentences[1]}\n"
+
+
 def test_a_mapping_of_unlike_mappings_is_shown_flat() -> None:
     stream = io.StringIO()
     write_report({"parts": {"runtime": {"parser": "p"}, "tool_bindings": {"refund": "r"}}}, stream)

@@ -15,8 +15,11 @@ from tracemark.cli.text import to_json, visible, visible_block, width
 
 Row = Mapping[str, Any]
 _GAP = "  "
+_NOTHING = "-"
 _WORDS = 24
 """The least width, in columns, in which text that may be folded is still readable."""
+_LINE = 60
+"""The greatest width of a list that stands on one line."""
 
 
 def write_report(members: Row, stream: TextIO) -> None:
@@ -78,7 +81,7 @@ def _is_section(value: Any) -> bool:
         case Mapping():
             return bool(value)
         case list() | tuple():
-            return any(isinstance(item, Mapping) for item in value)
+            return any(isinstance(item, Mapping) for item in value) or width(cell(value)) > _LINE
         case str():
             return "\n" in value
     return False
@@ -93,7 +96,10 @@ def _write_section(title: str, value: Any, stream: TextIO) -> None:
     if isinstance(value, str):
         _write_text(value, stream)
     elif not isinstance(value, Mapping):
-        write_rows([item if isinstance(item, Mapping) else {"": item} for item in value], stream)
+        if all(isinstance(item, Mapping) for item in value):
+            write_rows(value, stream)
+        else:
+            stream.writelines(f"{_GAP}{cell(item)}\n" for item in value)
     elif all(isinstance(item, Mapping) for item in value.values()) and len({tuple(v) for v in value.values()}) == 1:
         write_rows([{"name": name, **item} for name, item in value.items()], stream)
     else:
@@ -112,7 +118,7 @@ def _flat(value: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
 def _write_pairs(pairs: Sequence[tuple[str, Any]], stream: TextIO, indent: str = "") -> None:
     widest = max((width(name) for name, _ in pairs), default=0)
     stream.writelines(
-        f"{indent}{name}{' ' * (widest - width(name))}{_GAP}{cell(value)}".rstrip() + "\n" for name, value in pairs
+        f"{indent}{name}{' ' * (widest - width(name))}{_GAP}{cell(value) or _NOTHING}\n" for name, value in pairs
     )
 
 

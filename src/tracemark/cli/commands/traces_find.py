@@ -14,7 +14,7 @@ from tracemark.cli.progress import working
 
 def command(
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(metavar="WORDS", help='Words that must all occur; "…" for a phrase.')],
+    words: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words that must all occur.")],
     limit: LimitOption = 20,
     output: OutputOption = Output.TABLE,
 ) -> int:
@@ -24,5 +24,5 @@ def command(
     up to date first.
     """
     with working("find"):
-        report = traces.find(corpus(ctx), query, limit)
+        report = traces.find(corpus(ctx), " ".join(words), limit)
     return show(report, output, rows="traces")
