@@ -10,7 +10,7 @@ from tracemark import digest
 from tracemark.harness.harness import load
 from tracemark.harness.match import Comparison, Content, Matcher, compare, fits
 
-SYSTEM = "You answer for the desk. Look things up before you change them.\nIt is {today}; the policy follows.\n{policy}\nEnd."
+SYSTEM = "You answer for the desk. Look things up before you change them.\nIt is {today}; the policy:\n{policy}\nEnd."
 TOOL = {"name": "get", "description": "Read.", "parameters": {"type": "object", "properties": {}}}
 OTHER = {"name": "put", "description": "Write.", "parameters": {"type": "object", "properties": {}}}
 

@@ -30,9 +30,7 @@ def request(
         messages: as in OpenAI's chat format; an assistant's message in them is a demonstration.
         tools: the definitions sent; None when they are not to be compared.
     """
-    texts: list[tuple[str, str, int | None]] = []
-    for message in messages:
-        texts.append((str(message.get("role")), _text(message.get("content")), None))
+    texts = [(str(message.get("role")), _text(message.get("content")), None) for message in messages]
     sent = None if tools is None else [dict(tool) for tool in tools]
     found = Matcher(harness).judge(Content(messages=texts, tools=sent)).contradictions
     named = {contradiction.part for contradiction in found}

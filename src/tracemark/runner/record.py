@@ -60,6 +60,7 @@ class Recorder:
         self._evidence: dict[tuple[str, str], str] = {}
         self._rendered: list[tuple[PromptTemplate, str]] = []
         self._calls: dict[str, str] = {}
+        self._replied = False
         self._run_code: set[str] = set()
         self._offered = False
         self._requested = False
@@ -220,6 +221,7 @@ class Recorder:
             step["metrics"] = dict(metrics)
         self._step(step)
         self._calls = names
+        self._replied = True
 
     def observation(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Record what the model sees of the results of the last reply's calls.
@@ -228,8 +230,10 @@ class Recorder:
             results: `content`, and `source_call_id` where the result answers a call.
 
         Raises:
-            UsageError: when a result answers no call of the last reply.
+            UsageError: when there is no reply that it could belong to, or a result answers none of its calls.
         """
+        if not self._replied:
+            raise UsageError("there is no reply that the observation could belong to")
         for result in results:
             call = result.get("source_call_id")
             if call is not None and call not in self._calls:
@@ -317,8 +321,9 @@ class Recorder:
         self._write("contradiction", {"contradiction": contradiction.as_json()})
 
     def _step(self, step: dict[str, Any]) -> None:
-        self._calls = {}
         self._write("step", {"step": {**step, "timestamp": self._clock.now()}})
+        self._calls = {}
+        self._replied = False
 
     def _write(self, event: str, members: dict[str, Any]) -> None:
         if self._journal is None:

@@ -1,0 +1,347 @@
+"""Journals of recorded runs, read back as traces."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracemark
+from tracemark import digest
+from tracemark.clock import FixedClock
+from tracemark.findings import CODES
+from tracemark.harness.harness import load
+from tracemark.importers.base import Context, Imported, Limits, Record, Refused
+from tracemark.importers.journal import IMPORTER, INTERRUPTED
+from tracemark.importers.source import plan, read
+from tracemark.model.stamp import Stamp
+from tracemark.model.trace import Outcome, Run, Source
+from tracemark.model.trajectory import problems
+
+TOOL = {"name": "get", "description": "Read.", "parameters": {"type": "object", "properties": {}}}
+MANIFEST = {
+    "format": "tracemark/harness/1",
+    "prompt_templates": [
+        {"name": "system", "text": "Look things up."},
+        {"name": "begin", "text": "Begin with {task}", "syntax": "format", "role": "user"},
+    ],
+    "tool_bindings": {"get": {"schema": TOOL, "entry": "code.py:get"}},
+    "observation_handlers": [{"name": "show", "entry": "code.py:show"}],
+}
+
+
+@pytest.fixture
+def harness(tmp_path: Path) -> Path:
+    folder = tmp_path / "harness_versions" / "small"
+    folder.mkdir(parents=True)
+    (folder / "harness.yaml").write_text(json.dumps(MANIFEST))
+    (folder / "code.py").write_text("def get(key):\n    return key\n\ndef show(raw):\n    return raw\n")
+    return folder
+
+
+@pytest.fixture
+def journal(harness: Path, tmp_path: Path) -> Path:
+    """A finished journal."""
+    run = {"task": "t-1", "attempt": 0, "model": {"name": "scripted", "revision": "1"}}
+    agent = {"name": "desk-agent", "version": "1"}
+    clock = FixedClock("2026-01-01T00:00:00Z", 1)
+    with tracemark.record(harness, tmp_path / "inbox", run, agent, clock=clock) as rec:
+        rec.tools()
+        rec.system(rec.prompt("system").render())
+        rec.user(rec.prompt("begin").render(task="a"))
+        rec.agent("I read.", [{"tool_call_id": "c1", "function_name": "get", "arguments": {"key": "a"}}], "hm")
+        rec.observation([{"source_call_id": "c1", "content": rec.handler("show")(rec.tool("get")("a"))}])
+        rec.agent("Done.", metrics={"prompt_tokens": 3})
+        rec.outcome(status="success", reward=1.0, grader={"name": "exact", "version": "1"})
+    return rec.path
+
+
+def results(path: Path, raw: bytes | None = None, **context: Any) -> Iterator[Imported | Refused]:
+    around = Context(name=path.name, folder=str(path.parent), **context)
+    yield from IMPORTER.read(Record((raw or path.read_bytes()).strip(), path.name, path.name, around))
+
+
+def imported(path: Path, raw: bytes | None = None, **context: Any) -> Imported:
+    (result,) = results(path, raw, **context)
+    assert isinstance(result, Imported), result
+    return result
+
+
+def refused(path: Path, raw: bytes) -> Refused:
+    (result,) = results(path, raw)
+    assert isinstance(result, Refused)
+    return result
+
+
+def changed(path: Path, change: Any) -> bytes:
+    """Return the journal with one event changed: `change` gets each and returns it, or None to drop it."""
+    events = [change(json.loads(line)) for line in path.read_bytes().splitlines()]
+    return b"".join(digest.canonical(event) + b"\n" for event in events if event is not None)
+
+
+def evidence(stamp: Any) -> dict[str, str]:
+    return {name: component["evidence"] for name, component in stamp["declared"]["components"].items()}
+
+
+def test_a_finished_journal_is_a_valid_trace_with_every_step(journal: Path) -> None:
+    trace = imported(journal)
+    assert problems(trace.trajectory) == []
+    assert trace.trajectory["agent"] == {
+        "name": "desk-agent",
+        "version": "1",
+        "tool_definitions": [{"type": "function", "function": TOOL}],
+    }
+    steps = trace.trajectory["steps"]
+    assert [(step["step_id"], step["source"]) for step in steps] == [
+        (1, "system"),
+        (2, "user"),
+        (3, "agent"),
+        (4, "agent"),
+    ]
+    assert steps[2]["observation"] == {"results": [{"source_call_id": "c1", "content": "a"}]}
+    assert steps[2]["reasoning_content"] == "hm"
+    assert trace.trajectory_bytes == digest.canonical(trace.trajectory)
+
+
+def test_run_outcome_and_source_are_as_stored(journal: Path) -> None:
+    trace = imported(journal)
+    Run.model_validate(trace.run)
+    Outcome.model_validate(trace.outcome)
+    Source.model_validate(trace.source)
+    assert trace.run["task"] == "t-1"
+    assert (trace.run["start"], trace.run["end"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z")
+    assert trace.outcome == {"status": "success", "reward": 1.0, "grader": {"name": "exact", "version": "1"}}
+    assert trace.source["raw"] == digest.sha256(journal.read_bytes().strip())
+    assert "repairs" not in trace.source
+
+
+def test_the_stamp_is_recorded_and_names_the_harness(journal: Path, harness: Path) -> None:
+    trace = imported(journal)
+    Stamp.model_validate(trace.stamp)
+    assert trace.stamp is not None
+    identity = load(harness).identity
+    assert trace.stamp["declared"]["fingerprint"] == identity.fingerprint
+    assert trace.stamp["declared"]["name"] == "small"
+    assert evidence(trace.stamp) == dict.fromkeys(identity.components, "recorded")
+
+
+def test_the_weakest_part_decides_a_component(journal: Path) -> None:
+    raw = changed(journal, lambda event: None if event.get("part") == "begin" else event)
+    stamp = imported(journal, raw).stamp
+    assert stamp is not None
+    assert evidence(stamp)["prompt_templates"] == "claimed"
+    assert stamp["declared"]["components"]["prompt_templates"]["parts"]["system"]["evidence"] == "recorded"
+
+
+def test_an_unfinished_journal_is_an_interrupted_trace(journal: Path) -> None:
+    raw = changed(journal, lambda event: None if event["event"] in ("outcome", "end") else event)
+    trace = imported(journal, raw)
+    assert trace.outcome == INTERRUPTED
+    assert len(trace.trajectory["steps"]) == 4
+    assert "end" not in trace.run
+    assert any("interrupted" in repair for repair in trace.source["repairs"])
+    assert trace.stamp is not None
+    assert evidence(trace.stamp)["tool_bindings"] == "recorded"
+
+
+def test_an_outcome_without_an_end_is_not_believed(journal: Path) -> None:
+    assert (
+        imported(journal, changed(journal, lambda event: None if event["event"] == "end" else event)).outcome
+        == INTERRUPTED
+    )
+
+
+def test_at_every_byte_a_cut_journal_is_a_trace_or_refused_with_a_reason(journal: Path) -> None:
+    raw = journal.read_bytes()
+    steps = []
+    for length in range(1, len(raw), 41):
+        (result,) = results(journal, raw[:length])
+        if isinstance(result, Imported):
+            steps.append(len(result.trajectory["steps"]))
+            assert problems(result.trajectory) == []
+        else:
+            assert result.code in ("journal-damaged", "journal-empty")
+            assert not steps
+    assert steps == sorted(steps)
+    assert set(steps) == {1, 2, 3, 4}
+
+
+def test_a_half_written_last_line_is_dropped_and_named(journal: Path) -> None:
+    trace = imported(journal, journal.read_bytes().rstrip()[:-5])
+    assert any("half-written" in repair for repair in trace.source["repairs"])
+    assert trace.outcome == INTERRUPTED
+
+
+def test_a_mixed_run_says_so(journal: Path) -> None:
+    raw = changed(journal, lambda event: {**event, "mixed": True} if event["event"] == "end" else event)
+    stamp = imported(journal, raw).stamp
+    assert stamp is not None
+    assert stamp["mixed"] is True
+
+
+def test_a_contradicted_run_has_no_fingerprint(journal: Path) -> None:
+    found = {"component": "prompt_templates", "part": "system", "text": "Something else."}
+
+    def contradict(event: dict[str, Any]) -> dict[str, Any]:
+        return {"event": "contradiction", "contradiction": found} if event["event"] == "outcome" else event
+
+    stamp = imported(journal, changed(journal, contradict)).stamp
+    Stamp.model_validate(stamp)
+    assert stamp is not None
+    assert stamp["contradictions"] == [found]
+    assert "fingerprint" not in stamp["declared"]
+
+
+def test_without_its_snapshot_a_journal_is_only_a_claim(journal: Path) -> None:
+    for snapshot in journal.parent.glob("*.harness.json"):
+        snapshot.unlink()
+    trace = imported(journal)
+    assert trace.stamp is not None
+    assert set(evidence(trace.stamp).values()) == {"claimed", "recorded"}
+    assert evidence(trace.stamp)["runtime"] == "recorded"
+    assert trace.stamp["declared"]["components"]["runtime"]["parts"] == {}
+    assert any("snapshot" in repair for repair in trace.source["repairs"])
+
+
+@pytest.mark.parametrize("damage", [b"{}", b"[", b'{"format":"tracemark/harness-snapshot/1"}'])
+def test_a_damaged_snapshot_proves_nothing(journal: Path, damage: bytes) -> None:
+    (snapshot,) = journal.parent.glob("*.harness.json")
+    snapshot.write_bytes(damage)
+    trace = imported(journal)
+    assert trace.stamp is not None
+    assert evidence(trace.stamp)["tool_bindings"] == "claimed"
+    assert any("no sound snapshot" in repair for repair in trace.source["repairs"])
+
+
+def test_an_edited_snapshot_proves_nothing(journal: Path) -> None:
+    (snapshot,) = journal.parent.glob("*.harness.json")
+    snapshot.write_bytes(snapshot.read_bytes().replace(b"Look things up.", b"Make things up."))
+    trace = imported(journal)
+    assert trace.stamp is not None
+    assert evidence(trace.stamp)["prompt_templates"] == "claimed"
+
+
+def test_a_fingerprint_that_is_not_the_digest_of_its_components_is_not_believed(journal: Path) -> None:
+    wrong = "tm1:" + "0" * 64
+
+    def forge(event: dict[str, Any]) -> dict[str, Any]:
+        if event["event"] == "start":
+            event["harness"]["fingerprint"] = wrong
+        return event
+
+    trace = imported(journal, changed(journal, forge))
+    assert trace.stamp is not None
+    assert trace.stamp["declared"]["fingerprint"] != wrong
+    assert evidence(trace.stamp)["tool_bindings"] == "claimed"
+    assert any("digest of its components" in repair for repair in trace.source["repairs"])
+
+
+def test_part_digests_that_the_snapshot_does_not_give_are_not_believed(journal: Path) -> None:
+    def forge(event: dict[str, Any]) -> dict[str, Any]:
+        if event["event"] == "start":
+            event["harness"]["components"]["tool_bindings"]["parts"][0][1] = "0" * 64
+        return event
+
+    trace = imported(journal, changed(journal, forge))
+    assert trace.stamp is not None
+    assert evidence(trace.stamp)["tool_bindings"] == "claimed"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        ({}, "unknown"),
+        ({"reward": 1}, "success"),
+        ({"reward": 0.5}, "failure"),
+        ({"status": "failure", "reward": 1}, "failure"),
+    ],
+)
+def test_the_status_is_the_graders_word_else_the_reward(journal: Path, outcome: dict[str, Any], status: str) -> None:
+    raw = changed(journal, lambda event: {**event, "outcome": outcome} if event["event"] == "outcome" else event)
+    assert imported(journal, raw).outcome["status"] == status
+
+
+def test_the_reward_that_counts_as_success_is_a_parameter(journal: Path) -> None:
+    raw = changed(
+        journal, lambda event: {**event, "outcome": {"reward": 0.5}} if event["event"] == "outcome" else event
+    )
+    assert imported(journal, raw, limits=Limits(success_reward=0.5)).outcome == {"status": "success", "reward": 0.5}
+
+
+def test_the_batch_fills_what_the_run_does_not_say(journal: Path) -> None:
+    run = imported(journal, batch={"domain": "desk", "model": "other"}).run
+    assert run["domain"] == "desk"
+    assert run["model"] == {"name": "scripted", "revision": "1"}
+
+
+def damage(journal: Path, kind: str) -> bytes:
+    lines = journal.read_bytes().splitlines(keepends=True)
+    start = json.loads(lines[0])
+    return {
+        "newer": digest.canonical({**start, "format": "tracemark/journal/2"}),
+        "no start": b"".join(lines[1:]),
+        "two starts": lines[0] + b"".join(lines),
+        "broken line": lines[0] + b'{"event":"st\n' + b"".join(lines[1:]),
+        "unknown event": lines[0] + b'{"event":"dance"}\n',
+        "unknown member": lines[0] + b'{"event":"end","time":"x","more":1}\n',
+        "no object": lines[0] + b"[]\n",
+        "after the end": b"".join(lines) + lines[-2],
+        "lost observation": lines[0] + b'{"event":"observation","results":[]}\n',
+        "odd step": lines[0] + b'{"event":"step","step":{"source":"agent","message":7}}\n',
+        "wrong run": digest.canonical({**start, "run": {"tsak": 1}}) + b"\n" + b"".join(lines[1:]),
+        "wrong agent": digest.canonical({**start, "agent": {"name": "x"}}) + b"\n" + b"".join(lines[1:]),
+        "surrogate": lines[0] + b'{"event":"step","step":{"source":"user","message":"","\\ud800":1}}\n',
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "newer",
+        "no start",
+        "two starts",
+        "broken line",
+        "unknown event",
+        "unknown member",
+        "no object",
+        "after the end",
+        "lost observation",
+        "odd step",
+        "wrong run",
+        "wrong agent",
+        "surrogate",
+    ],
+)
+def test_a_damaged_journal_is_refused_with_a_reason(journal: Path, kind: str) -> None:
+    result = refused(journal, damage(journal, kind))
+    assert result.code == "journal-damaged"
+    assert result.code in CODES
+    assert result.message
+    assert result.excerpt
+
+
+def test_a_run_that_recorded_no_step_is_refused_by_name(journal: Path) -> None:
+    assert refused(journal, journal.read_bytes().splitlines()[0]).code == "journal-empty"
+
+
+def test_lone_surrogates_and_large_integers_survive(harness: Path, tmp_path: Path) -> None:
+    with tracemark.record(harness, tmp_path / "inbox", {"task": "odd"}) as rec:
+        rec.user("half \ud83d here")
+        rec.agent("", [{"tool_call_id": "c", "function_name": "get", "arguments": {"key": 2**70}}])
+    steps = imported(rec.path).trajectory["steps"]
+    assert steps[0]["message"] == "half \ud83d here"
+    assert steps[1]["tool_calls"][0]["arguments"] == {"key": 2**70}
+
+
+def test_the_format_is_recognised_by_content_and_an_open_journal_is_skipped_and_named(
+    journal: Path, harness: Path
+) -> None:
+    with tracemark.record(harness, journal.parent, {"task": "open"}) as rec:
+        rec.user("Help")
+        planned = plan([journal.parent])
+    assert [(each.code, each.where) for each in planned.findings] == [("journal-open", rec.path.name)]
+    assert not planned.refused
+    traces = [result for job in planned.jobs for result in read(job)]
+    assert [trace.source["label"] for trace in traces if isinstance(trace, Imported)] == [journal.name]
+    assert len(traces) == 1

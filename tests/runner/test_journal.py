@@ -1,0 +1,74 @@
+"""The file that a run writes while it happens."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tracemark.durable import is_locked
+from tracemark.errors import TracemarkError, UsageError
+from tracemark.runner.journal import Journal, free_path
+
+
+def test_each_event_is_a_canonical_line_as_soon_as_it_is_written(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "batch" / "x.journal.jsonl")
+    journal.write({"event": "b", "a": 1})
+    assert journal.path.read_bytes() == b'{"a":1,"event":"b"}\n'
+    journal.write({"event": "end"})
+    assert journal.path.read_bytes().endswith(b'\n{"event":"end"}\n')
+    journal.close()
+
+
+def test_it_is_locked_from_its_creation_until_it_is_closed(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "x.journal.jsonl")
+    assert is_locked(journal.path)
+    journal.close()
+    journal.close()
+    assert not is_locked(journal.path)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_another_journal_is_never_replaced(tmp_path: Path, closed: bool) -> None:
+    first = Journal(tmp_path / "x.journal.jsonl")
+    first.write({"event": "start"})
+    if closed:
+        first.close()
+    with pytest.raises(UsageError, match="exists"):
+        Journal(first.path)
+    assert first.path.read_bytes() == b'{"event":"start"}\n'
+    first.close()
+
+
+def test_after_a_failed_write_nothing_more_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "x.journal.jsonl")
+    real = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        real(descriptor, data[:4])
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="no space"):
+            journal.write({"event": "step"})
+    with pytest.raises(TracemarkError, match="broken"):
+        journal.write({"event": "step"})
+    assert journal.path.read_bytes() == b'{"ev'
+    journal.close()
+
+
+def test_what_is_no_json_is_refused_and_breaks_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "x.journal.jsonl")
+    with pytest.raises(UsageError, match="no JSON"):
+        journal.write({"event": {1, 2}})
+    journal.write({"event": "step"})
+    journal.close()
+    assert journal.path.read_bytes() == b'{"event":"step"}\n'
+
+
+def test_names_come_from_task_and_attempt(tmp_path: Path) -> None:
+    assert free_path(tmp_path, None, {"task": "t", "attempt": 3}).name == "t-3.journal.jsonl"
+    assert free_path(tmp_path, None, {}).name == "run-0.journal.jsonl"
+    assert free_path(tmp_path, None, {"task": "…"}).name == "run-0.journal.jsonl"
+    assert len(free_path(tmp_path, None, {"task": "x" * 500}).name) < 200

@@ -1,0 +1,355 @@
+"""A run recorded under a harness: what its journal says, and when the recorder refuses."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracemark
+from tracemark.clock import FixedClock
+from tracemark.durable import is_locked
+from tracemark.errors import HarnessChangedError, UnknownNameError, UsageError
+from tracemark.harness import snapshot
+from tracemark.harness.loading import load
+from tracemark.runner.record import Recorder
+
+RUN = {"task": "t-1", "attempt": 0, "seed": 7, "model": {"name": "scripted"}}
+AGENT = {"name": "desk-agent", "version": "1"}
+
+
+@pytest.fixture
+def start(make_harness: Any, tmp_path: Path) -> Any:
+    """Return a function that makes a recorder."""
+
+    def make(harness: Any = None, **members: Any) -> Recorder:
+        stated = {"run": RUN, "agent": AGENT, "clock": FixedClock("2026-01-01T00:00:00Z", 1), **members}
+        return tracemark.record(harness=harness or make_harness(), inbox=tmp_path / "inbox" / "batch", **stated)
+
+    return make
+
+
+def play(rec: Recorder) -> None:
+    system = rec.prompt("system").render(today="Monday")
+    request = rec.prompt("task").render(request="Read a.", urgent=False)
+    rec.request([{"role": "system", "content": system}, {"role": "user", "content": request}], rec.tools())
+    rec.system(system)
+    rec.user(request)
+    rec.agent(
+        rec.runtime("parser")(" I read. "), [{"tool_call_id": "c1", "function_name": "get", "arguments": {"key": "a"}}]
+    )
+    raw = rec.tool("get")("desk", key="a")
+    rec.observation([{"source_call_id": "c1", "content": rec.handler("show")(raw)}])
+    rec.agent("Done.", metrics={"prompt_tokens": 3})
+    rec.outcome(status="success", reward=1.0, grader={"name": "exact", "version": "1"}, termination="agent_stop")
+
+
+def events(path: Path, kind: str | None = None) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in path.read_bytes().splitlines()]
+    return [event for event in found if kind is None or event["event"] == kind]
+
+
+def evidence(path: Path) -> dict[tuple[str, str], str]:
+    return {(event["component"], event["part"]): event["evidence"] for event in events(path, "evidence")}
+
+
+def test_a_run_is_written_step_by_step_with_time_outcome_and_end(start: Any) -> None:
+    with start() as rec:
+        play(rec)
+    assert rec.path.name == "t-1-0.journal.jsonl"
+    steps = [event["step"] for event in events(rec.path, "step")]
+    assert [step["source"] for step in steps] == ["system", "user", "agent", "agent"]
+    assert steps[2]["message"] == "I read."
+    assert [step["timestamp"] for step in steps] == [f"2026-01-01T00:00:0{second}Z" for second in (1, 2, 3, 4)]
+    assert events(rec.path, "observation")[0]["results"] == [{"source_call_id": "c1", "content": "> alp"}]
+    assert events(rec.path)[-1] == {"event": "end", "time": "2026-01-01T00:00:05Z"}
+    assert not is_locked(rec.path)
+
+
+def test_every_part_that_was_obtained_is_recorded(start: Any) -> None:
+    with start() as rec:
+        play(rec)
+    parts = {(component, part) for component, each in rec.harness.identity.parts.items() for part in each}
+    assert evidence(rec.path) == dict.fromkeys(parts, "recorded")
+    assert not events(rec.path, "contradiction")
+
+
+def test_a_part_that_the_run_never_asked_for_is_not_recorded(start: Any) -> None:
+    with start() as rec:
+        rec.prompt("system")
+    assert ("prompt_templates", "system") in evidence(rec.path)
+    assert ("prompt_templates", "task") not in evidence(rec.path)
+    assert ("runtime", "parser") not in evidence(rec.path)
+    assert evidence(rec.path)["runtime", "limits"] == "recorded"
+
+
+def test_a_tool_whose_code_was_bypassed_is_only_claimed(start: Any) -> None:
+    with start() as rec:
+        rec.tools()
+        rec.agent("", [{"tool_call_id": "c", "function_name": "get", "arguments": {}}])
+        rec.observation([{"source_call_id": "c", "content": "made up"}])
+    assert evidence(rec.path)["tool_bindings", "get"] == "claimed"
+
+
+def test_the_same_run_gives_the_same_bytes(start: Any, make_harness: Any, tmp_path: Path) -> None:
+    contents = set()
+    for inbox in ("one", "two"):
+        clock = FixedClock("2026-01-01T00:00:00Z", 1)
+        with tracemark.record(make_harness(), tmp_path / inbox, RUN, AGENT, clock=clock) as rec:
+            play(rec)
+        contents.add(rec.path.read_bytes())
+    assert len(contents) == 1
+
+
+def test_equal_transcripts_of_distinct_runs_have_distinct_sessions(start: Any) -> None:
+    sessions = set()
+    for attempt in (0, 1):
+        with start(run={**RUN, "attempt": attempt}) as rec:
+            play(rec)
+        sessions.add(events(rec.path)[0]["session"])
+    assert len(sessions) == 2
+
+
+def test_the_harness_lies_beside_the_journal_whole(start: Any) -> None:
+    with start() as rec:
+        play(rec)
+    (beside,) = rec.path.parent.glob("*.harness.json")
+    assert beside.name == rec.harness.fingerprint.removeprefix("tm1:") + ".harness.json"
+    assert snapshot.from_bytes(beside.read_bytes()).identity == rec.harness.identity
+
+
+def test_a_harness_that_changed_after_it_was_loaded_is_refused(start: Any, make_harness: Any) -> None:
+    folder: Path = make_harness()
+    harness = load(folder)
+    (folder / "reply.py").write_text("def parse(text):\n    return text\n")
+    with pytest.raises(HarnessChangedError) as caught, start(harness):
+        pass
+    assert caught.value.exit_code == 2
+    assert caught.value.where
+    assert caught.value.hint
+
+
+def test_a_refused_run_leaves_no_journal(start: Any, make_harness: Any, tmp_path: Path) -> None:
+    folder: Path = make_harness()
+    harness = load(folder)
+    (folder / "harness.yaml").unlink()
+    with pytest.raises(HarnessChangedError), start(harness):
+        pass
+    assert not list(tmp_path.rglob("*.journal.jsonl"))
+
+
+def test_an_edit_while_a_run_goes_on_marks_it_mixed_and_changes_nothing_that_runs(
+    start: Any, make_harness: Any
+) -> None:
+    folder: Path = make_harness()
+    with start(folder) as rec:
+        (folder / "code/store.py").write_text("ROWS = {'a': 'edited'}\n")
+        play(rec)
+    assert events(rec.path)[-1]["mixed"] is True
+    assert events(rec.path, "observation")[0]["results"][0]["content"] == "> alp"
+
+
+def test_a_comment_edit_marks_a_run_mixed_and_python_caches_do_not(start: Any, make_harness: Any) -> None:
+    folder: Path = make_harness()
+    with start(folder) as rec:
+        (folder / "__pycache__").mkdir()
+        (folder / "__pycache__/reply.cpython-311.pyc").write_bytes(b"x")
+    assert "mixed" not in events(rec.path)[-1]
+    with start(folder) as rec:
+        (folder / "reply.py").write_text("# a comment\n" + (folder / "reply.py").read_text())
+    assert events(rec.path)[-1]["mixed"] is True
+
+
+def test_a_harness_from_a_snapshot_has_no_folder_to_compare(start: Any, make_harness: Any) -> None:
+    harness = snapshot.from_bytes(snapshot.to_bytes(load(make_harness())))
+    with start(harness) as rec:
+        play(rec)
+    assert "mixed" not in events(rec.path)[-1]
+
+
+def test_a_first_request_that_is_not_what_was_rendered_contradicts(start: Any) -> None:
+    with start() as rec:
+        rec.prompt("task").render(request="Help", urgent=True)
+        system = rec.prompt("system").render(today="Monday")
+        rec.request([{"role": "system", "content": system}, {"role": "user", "content": "Help"}])
+        rec.request([{"role": "system", "content": "a later request is not looked at"}])
+    (found,) = events(rec.path, "contradiction")
+    assert found["contradiction"] == {"component": "prompt_templates", "part": "task", "text": "Help"}
+
+
+def test_a_request_in_parts_is_compared_by_its_text(start: Any) -> None:
+    with start() as rec:
+        system = rec.prompt("system").render(today="Monday")
+        rec.request([{"role": "system", "content": [{"type": "text", "text": system}]}])
+    assert not events(rec.path, "contradiction")
+
+
+def test_tools_of_the_request_that_are_not_the_bound_ones_contradict(start: Any) -> None:
+    with start() as rec:
+        rec.request([], [{"name": "get", "description": "Read!", "parameters": {}}, {"name": "more"}])
+    found = [event["contradiction"]["part"] for event in events(rec.path, "contradiction")]
+    assert found == ["get", "more"]
+
+
+def test_a_request_tells_what_was_offered(start: Any) -> None:
+    with start() as rec:
+        offered = rec.tools()
+        rec.request([], offered)
+    assert [event["definitions"] for event in events(rec.path, "tools")] == [offered]
+    assert offered[0]["type"] == "function"
+
+
+def test_leaving_tools_out_needs_a_harness_that_offers_subsets(start: Any, make_harness: Any) -> None:
+    with start() as rec, pytest.raises(UsageError, match="all tools"):
+        rec.tools([])
+    with start(make_harness("subset", runtime={"offered": "subset"})) as rec:
+        assert rec.tools([]) == []
+        with pytest.raises(UsageError, match="not bound"):
+            rec.tools(["gone"])
+
+
+def test_a_declared_environment_that_the_process_has_not_contradicts(
+    start: Any, make_harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESK_MODE", "strict")
+    for declared, expected in (("strict", []), ("lax", ["environment"])):
+        folder = make_harness(f"environment-{declared}", runtime={"environment": {"DESK_MODE": declared}})
+        with start(folder) as rec:
+            pass
+        assert [event["contradiction"]["part"] for event in events(rec.path, "contradiction")] == expected
+
+
+def test_a_declared_package_of_another_version_contradicts_and_an_unknown_one_is_claimed(
+    start: Any, make_harness: Any
+) -> None:
+    with start(make_harness("older", runtime={"packages": {"pytest": "0.1"}})) as rec:
+        pass
+    assert events(rec.path, "contradiction")[0]["contradiction"]["part"] == "packages"
+    with start(make_harness("unknown", runtime={"packages": {"no_such_package": "1"}})) as rec:
+        pass
+    assert evidence(rec.path)["runtime", "packages"] == "claimed"
+
+
+def test_an_exception_ends_the_run_as_an_error_and_goes_on(start: Any) -> None:
+    rec = start()
+    with pytest.raises(ZeroDivisionError), rec:
+        raise ZeroDivisionError
+    assert events(rec.path, "outcome")[0]["outcome"] == {"status": "error", "termination": "exception"}
+    assert events(rec.path)[-1]["event"] == "end"
+
+
+def test_an_exception_after_the_outcome_leaves_it(start: Any) -> None:
+    def run(rec: Recorder) -> None:
+        with rec:
+            rec.outcome(status="failure")
+            raise KeyboardInterrupt
+
+    rec = start()
+    with pytest.raises(KeyboardInterrupt):
+        run(rec)
+    assert [event["outcome"] for event in events(rec.path, "outcome")] == [{"status": "failure"}]
+
+
+def test_the_journal_is_locked_while_it_is_written_and_readable_at_any_time(start: Any) -> None:
+    with start() as rec:
+        assert is_locked(rec.path)
+        rec.user("Help")
+        assert events(rec.path)[-1]["step"]["message"] == "Help"
+
+
+def test_a_killed_run_leaves_what_it_recorded(make_harness: Any, tmp_path: Path) -> None:
+    program = textwrap.dedent(
+        """
+        import os, signal, sys, tracemark
+        from pathlib import Path
+        with tracemark.record(Path(sys.argv[1]), Path(sys.argv[2]), {"task": "t"}) as rec:
+            rec.user("Help")
+            rec.agent("I go.")
+            os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    run = subprocess.run([sys.executable, "-c", program, str(make_harness()), str(tmp_path / "inbox")], check=False)
+    assert run.returncode == -signal.SIGKILL
+    path = tmp_path / "inbox" / "t-0.journal.jsonl"
+    assert not is_locked(path)
+    assert [event["step"]["message"] for event in events(path, "step")] == ["Help", "I go."]
+    assert not events(path, "end")
+
+
+def test_the_name_of_a_journal_is_made_of_safe_characters_and_never_taken_twice(start: Any) -> None:
+    names = []
+    for task in ("a/../b c", "a/../b c", "a_.._b_c", "../../etc"):
+        with start(run={"task": task}) as rec:
+            pass
+        names.append(rec.path.name)
+    stems = ["a_.._b_c-0", "a_.._b_c-0-2", "a_.._b_c-0-3", "etc-0"]
+    assert names == [f"{stem}.journal.jsonl" for stem in stems]
+    assert len({rec.path.parent for _ in names}) == 1
+
+
+def test_a_given_name_is_used_as_it_is_or_refused(start: Any) -> None:
+    with start(name="run.7") as rec:
+        pass
+    assert rec.path.name == "run.7.journal.jsonl"
+    with pytest.raises(UsageError, match="exists"), start(name="run.7"):
+        pass
+    for name in ("../x", "a b", "", ".hidden"):
+        with pytest.raises(UsageError, match="file name"):
+            start(name=name)
+
+
+def test_facts_that_nobody_knows_are_refused_before_anything_is_written(start: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"run\.tsak") as caught:
+        start(run={"tsak": "t"})
+    assert "task" in str(caught.value.hint)
+    with start() as rec, pytest.raises(UsageError, match="status"):
+        rec.outcome(status="fine")
+
+
+@pytest.mark.parametrize(
+    ("misuse", "reason"),
+    [
+        (lambda rec: rec.agent("", [{"tool_call_id": "c", "function_name": "f"}]), "arguments"),
+        (lambda rec: rec.agent("", [{"tool_call_id": "c", "function_name": "f", "arguments": "{}"}]), "arguments"),
+        (lambda rec: rec.agent("", [{"tool_call_id": "c", "function_name": "f", "arguments": {}}] * 2), "share"),
+        (lambda rec: rec.user(object()), "no JSON"),
+        (lambda rec: rec.agent("", metrics={"cost_usd": float("nan")}), "no JSON"),
+        (lambda rec: rec.observation([{"content": "x"}]), "no reply"),
+    ],
+)
+def test_misuse_is_refused_with_a_reason_and_writes_nothing(start: Any, misuse: Any, reason: str) -> None:
+    with start() as rec:
+        before = rec.path.read_bytes()
+        with pytest.raises(UsageError, match=reason):
+            misuse(rec)
+        assert rec.path.read_bytes() == before
+
+
+def test_a_result_that_answers_no_call_of_the_last_reply_is_refused(start: Any) -> None:
+    with start() as rec:
+        rec.agent("", [{"tool_call_id": "c1", "function_name": "get", "arguments": {}}])
+        rec.agent("", [{"tool_call_id": "c2", "function_name": "get", "arguments": {}}])
+        with pytest.raises(UsageError, match="c1"):
+            rec.observation([{"source_call_id": "c1", "content": ""}])
+    assert not events(rec.path, "observation")
+
+
+def test_an_unknown_part_lists_the_known_ones(start: Any) -> None:
+    with start() as rec, pytest.raises(UnknownNameError):
+        rec.handler("gone")
+
+
+def test_recording_outside_the_with_block_is_refused(start: Any) -> None:
+    rec = start()
+    with pytest.raises(UsageError, match="not open"):
+        rec.user("Help")
+
+
+def test_importing_tracemark_does_not_load_the_recorder() -> None:
+    program = "import sys, tracemark; sys.exit('tracemark.runner.record' in sys.modules or 'pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False, env={**os.environ}).returncode == 0
