@@ -10,6 +10,7 @@ from tracemark.acts import audit
 from tracemark.cli.arguments import Output, OutputOption, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
+from tracemark.cli.provenance import write_audit
 
 
 def command(
@@ -26,4 +27,4 @@ def command(
     """
     with working("audit"):
         report = audit.audit(corpus(ctx), target)
-    return show(report, output)
+    return show(report, output, view=write_audit)

@@ -1,0 +1,29 @@
+"""An audit as a reader sees it: the evidence of every part on a line of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+from tracemark.cli.tables import write_report
+from tracemark.findings import Report
+
+
+def write_audit(report: Report, stream: TextIO) -> None:
+    """Write an audit of a trace, an export or a harness to `stream`."""
+    members = {name: value for name, value in report.as_json().items() if name != "findings"}
+    components = members.get("components")
+    if isinstance(components, Mapping):
+        members["components"] = [row for name, value in components.items() for row in _parts(name, value)]
+    write_report(members, stream)
+
+
+def _parts(component: str, value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a row per part: what is stated of it and how well it is known, then what the content itself shows."""
+    for part, stated in value.get("parts", {}).items():
+        yield {"component": component, "part": part, "evidence": stated["evidence"], "digest": stated["digest"]}
+    if not value.get("parts"):
+        yield {"component": component, "part": None, "evidence": value["evidence"], "digest": value["digest"]}
+    for seen in value.get("observed", ()):
+        evidence = f"observed, {seen['form']}"
+        yield {"component": component, "part": seen["part"], "evidence": evidence, "digest": seen["digest"]}
