@@ -1,1 +1,1 @@
-"""Foreign bytes become traces: `source` finds records, `detect` recognises their format, one module reads each format."""
+"""Foreign bytes become traces: `source` finds records, `detect` recognises formats, a module each reads one."""

@@ -8,26 +8,21 @@ an `extra` that is empty without it (an export marks an original `{}` by `empty_
 Invents: `schema_version` (always ATIF-v1.8), step ids where they are wrong, a `trajectory_id` for embedded documents
 without one, `tool_call_id`s and agent labels where they are missing. Each is named in `source.repairs`.
 
-`extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is) and
-`empty_extra`, all optional. A stamp that names another trajectory than the one read here, or none, keeps its digests, but
-its evidence falls to `claimed`.
+`extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is)
+and `empty_extra`, all optional. A stamp that names another trajectory than the one read here, or none, keeps its
+digests, but its evidence falls to `claimed`.
 
 Documents that belong together: a sub-agent's document in the same folder is embedded where the main one names it by
-`trajectory_path`, and is not a trace of its own; found alone it has `run.role` subagent. A continuation is a trace of its
-own with `run.role` continuation, linked by `run.continues` and `run.continued_by` (file names as the producer wrote them).
+`trajectory_path`, and is not a trace of its own; found alone it has `run.role` subagent. A continuation is a trace of
+its own with `run.role` continuation, linked by `run.continues` and `run.continued_by` (file names as the producer wrote
+them).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
-import orjson
-
-from tracemark import model
 from tracemark.harness.match import Content
 from tracemark.importers import atif_carried, atif_harbor, atif_join, atif_repair
 from tracemark.importers.base import (
@@ -44,6 +39,7 @@ from tracemark.importers.base import (
     source_of,
 )
 from tracemark.importers.content import Walk, dump, observed, walk
+from tracemark.importers.strict import fast, faults, worded
 
 SUCCESS = (
     ("extra.tracemark.outcome", "as carried"),
@@ -51,7 +47,7 @@ SUCCESS = (
         "Harbor result.json: exception_info, or exception.txt",
         "error; a timeout of the agent that was graded: by reward",
     ),
-    ("Harbor result.json: verifier_result", "by reward: success from ingest.success_reward on, else failure"),
+    ("Harbor result.json: verifier_result", "by reward: success at ingest.success_reward, else failure"),
     ("none of these", "unknown"),
 )
 """Which source verdict gives which status, in the order in which they are looked for."""
@@ -164,19 +160,15 @@ def _facts(
 
 def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:
     """Return the walk over a document that is valid, or was made so; the reason when it cannot be."""
-    if _fast(value):
+    if fast(value):
         walked = _walk(value)
         if walked.sound:
             return walked
-    # pydantic costs 50 ms to import, and an ordinary document never comes here
-    from tracemark.model.trajectory import problems  # noqa: PLC0415
-
-    if problems(value):
+    if faults(value):
         repairs += atif_repair.repair(value)
-        left = problems(value)
+        left = faults(value)
         if left:
-            place, reason = left[0]
-            return f"{place}: {reason}" + (f" (and {len(left) - 1} more)" if len(left) > 1 else "")
+            return worded(left)
     return _walk(value)
 
 
@@ -188,20 +180,6 @@ def _walk(value: dict[str, Any]) -> Walk:
 def content_of(trajectory: dict[str, Any]) -> Content:
     """Return what harnesses are compared with, of a stored trajectory."""
     return _walk(trajectory).content
-
-
-@cache
-def _schema() -> Any:
-    schema = orjson.loads((Path(model.__file__).parent / "trajectory.schema.json").read_bytes())
-    return jsonschema_rs.validator_for(schema)
-
-
-def _fast(value: dict[str, Any]) -> bool:
-    try:
-        return bool(_schema().is_valid(value))
-    except ValueError:
-        # a lone surrogate in a member's name
-        return False
 
 
 def _kind(value: object) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 
 import jsonschema_rs
 
+from tracemark import digest
+
 _TEXT = {"type": "string"}
 _SOME = {"type": ["string", "integer"]}
 _HEX = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
@@ -36,8 +38,10 @@ _RUN = _closed(
             ("task", "domain", "split", "mode", "start", "end", "continues", "continued_by", "note"), _TEXT
         ),
         **dict.fromkeys(("attempt", "seed"), _SOME),
-        **dict.fromkeys(("sampling", "environment"), {"type": "object"}),
-        **dict.fromkeys(("rendered", "demonstration"), {"type": "boolean"}),
+        "sampling": {"type": "object"},
+        "environment": {"type": "object"},
+        "rendered": {"type": "boolean"},
+        "demonstration": {"type": "boolean"},
         "model": _closed(dict.fromkeys(("name", "revision", "chat_template", "server"), _TEXT)),
         "role": {"enum": ["subagent", "continuation"]},
     }
@@ -94,14 +98,14 @@ class Carried:
     repairs: tuple[str, ...] = ()
     """Why something was not used."""
 
-    def stamp_for(self, trace: str, repairs: list[str]) -> dict[str, Any] | None:
-        """Return the stamp as far as it holds for `trace`; None when none was carried.
+    def stamp_for(self, trajectory: bytes, repairs: list[str]) -> dict[str, Any] | None:
+        """Return the stamp as far as it holds for the trajectory; None when none was carried.
 
         Args:
-            trace: id of the trace as read now.
+            trajectory: canonical bytes of the trajectory as read now.
             repairs: gets a note when the stamp was made for another trajectory and its evidence fell.
         """
-        if not self.stamp or self.trajectory == trace:
+        if not self.stamp or self.trajectory == digest.sha256(trajectory):
             return self.stamp
         repairs.append("the carried stamp was not made for this trajectory: its evidence counts as claimed")
         return _lowered(self.stamp)

@@ -6,8 +6,9 @@ These are tests of kind, looser than the models: what they pass may still be ref
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
+
+from tracemark.model.timestamp import is_timestamp
 
 AGENT_ONLY = ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics")
 """Members that only a step of the agent may have."""
@@ -42,13 +43,7 @@ def _is_list_of(check: Check) -> Check:
 
 
 def _is_time(value: Any) -> bool:
-    if not isinstance(value, str) or "T24" in value or " 24" in value:
-        return False
-    try:
-        datetime.fromisoformat(value.replace("Z", "+00:00"))
-    except ValueError:
-        return False
-    return True
+    return isinstance(value, str) and is_timestamp(value)
 
 
 def _is_any(_: Any) -> bool:

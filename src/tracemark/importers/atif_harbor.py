@@ -35,15 +35,13 @@ def facts(trajectory: dict[str, Any], context: Context) -> Facts:
 def _run(trajectory: dict[str, Any], result: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
     agent = _dict(config, "agent")
     kwargs = _dict(agent, "kwargs")
-    run: dict[str, Any] = {}
-    for name, value in (
-        ("task", result.get("task_name")),
-        ("domain", result.get("source") or _dict(config, "task").get("source")),
-        ("start", result.get("started_at")),
-        ("end", result.get("finished_at")),
-    ):
-        if isinstance(value, str) and value:
-            run[name] = value
+    said = {
+        "task": result.get("task_name"),
+        "domain": result.get("source") or _dict(config, "task").get("source"),
+        "start": result.get("started_at"),
+        "end": result.get("finished_at"),
+    }
+    run: dict[str, Any] = {name: value for name, value in said.items() if isinstance(value, str) and value}
     attempt = config.get("attempt", result.get("attempt"))
     if isinstance(attempt, int) and not isinstance(attempt, bool):
         run["attempt"] = attempt

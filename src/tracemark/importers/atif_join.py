@@ -12,6 +12,7 @@ from typing import Any
 
 from tracemark.importers import atif_repair
 from tracemark.importers.base import Context, Document, Imported, Record, Refused, documents
+from tracemark.importers.strict import faults
 
 Reader = Callable[[Record, Document, Context], Imported | Refused]
 """Reads one document in a context."""
@@ -82,7 +83,7 @@ def embed(document: dict[str, Any], context: Context, above: tuple[str, ...] = (
 
 
 def role_of(document: dict[str, Any], context: Context) -> str | None:
-    """Return `subagent` or `continuation` for a document that is only a part of a run; None for a run's first own one."""
+    """Return `subagent` or `continuation` for a document that is only a part of a run; None for any other."""
     extra = document["agent"].get("extra") or {}
     if context.part_of or "parent_session_id" in extra or _SUBAGENT.fullmatch(context.name):
         return "subagent"
@@ -139,10 +140,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _valid(document: dict[str, Any], notes: list[str]) -> bool:
-    # a document with sub-agents is rare, and pydantic costs 50 ms to import
-    from tracemark.model.trajectory import problems  # noqa: PLC0415
-
-    if problems(document):
+    if faults(document):
         notes += atif_repair.repair(document)
-        return not problems(document)
+        return not faults(document)
     return True

@@ -177,6 +177,18 @@ def _step(step: dict[str, Any], index: int, place: str, notes: _Notes) -> None:
         notes.add(place, f"source {source!r} read as {step['source']!r}")
     _message(step, "message", place, notes)
     _fit(step, STEP, place, notes)
+    _speaker(step, place, notes)
+    metrics = step.get("metrics")
+    if isinstance(metrics, dict):
+        _tokens(metrics, f"{place}/metrics", notes)
+        _fit(metrics, METRICS, f"{place}/metrics", notes)
+    for number, call in enumerate(step.get("tool_calls") or (), 1):
+        _call(call, f"call_{index}_{number}", f"{place}/tool_calls/{number}", notes)
+    _observation(step, place, notes)
+
+
+def _speaker(step: dict[str, Any], place: str, notes: _Notes) -> None:
+    """Move what the step's source may not have into `extra`."""
     if step.get("source") != "agent":
         for name in AGENT_ONLY:
             if step.get(name) is not None:
@@ -191,13 +203,6 @@ def _step(step: dict[str, Any], index: int, place: str, notes: _Notes) -> None:
             if step.get(name) is not None:
                 stash(step, name, step.pop(name))
                 notes.add(place, f"{name} of a step without a model call moved to extra")
-    metrics = step.get("metrics")
-    if isinstance(metrics, dict):
-        _tokens(metrics, f"{place}/metrics", notes)
-        _fit(metrics, METRICS, f"{place}/metrics", notes)
-    for number, call in enumerate(step.get("tool_calls") or (), 1):
-        _call(call, f"call_{index}_{number}", f"{place}/tool_calls/{number}", notes)
-    _observation(step, place, notes)
 
 
 def _message(owner: dict[str, Any], name: str, place: str, notes: _Notes) -> None:
@@ -319,10 +324,12 @@ def _tokens(metrics: dict[str, Any], place: str, notes: _Notes, prefix: str = ""
     """Write whole numbers that were written as a text or with a fraction of zero as whole numbers."""
     for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "steps"):
         value = metrics.get(prefix + name)
-        if isinstance(value, float) and value.is_integer():
-            metrics[prefix + name] = int(value)
-        elif isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
-            metrics[prefix + name] = int(value)
-        else:
+        whole = value.is_integer() if isinstance(value, float) else isinstance(value, str) and _is_digits(value)
+        if not whole:
             continue
+        metrics[prefix + name] = int(value)
         notes.add(place, f"{prefix}{name} {value!r} written as a whole number")
+
+
+def _is_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 20

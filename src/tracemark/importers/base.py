@@ -4,8 +4,8 @@ An importer turns one record (the bytes of one document, or of one line) into tr
 `source` found for them, never a path to follow on its own; it raises for no content: what cannot be read is given as
 `Refused`, with its bytes and the next step.
 
-Each importer module's docstring has three lists: *keeps* (what of the source reaches the trace, and where), *drops*, and
-*invents* (what the trace says that no byte of the source said). Whatever is altered on the way is named in the trace's
+Each importer module's docstring has three lists: *keeps* (what of the source reaches the trace, and where), *drops*,
+and *invents* (what the trace says that no byte of the source said). Whatever is altered on the way is named in the trace's
 `source.repairs`, one short text each.
 
 Invariants:
@@ -52,7 +52,7 @@ class Limits:
     max_expanded: int = 1_073_741_824
     """How many bytes one compressed file may expand to; what follows is refused."""
     success_reward: float = 1.0
-    """Reward from which on a run without a verdict of its own counts as success (`params.yaml: ingest`)."""
+    """Reward at which a run without a verdict of its own counts as success (`params.yaml: ingest`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Imported:
     content: Content
     """What harnesses are compared with."""
     observed: dict[str, list[dict[str, str]]]
-    """The observed half of the stamp: component to `{"part", "form", "digest"}`; empty when nothing can be recovered."""
+    """The observed half of the stamp: component to `{"part", "form", "digest"}`; empty when nothing can be taken."""
     where: str
     """Label and line, or label and byte range: for findings, not stored."""
 
@@ -192,15 +192,15 @@ class Importer(Protocol):
         ...
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
-        """Yield the traces of one record. Never raises for content; yields nothing when the record is part of another."""
+        """Yield the traces of one record; nothing when it is part of another. Never raises for content."""
         ...
 
 
 def documents(record: Record) -> Iterator[Document | Refused]:
     """Yield the JSON values of a record: one, or several that were written one behind the other.
 
-    Bytes that are no JSON are yielded as `Refused` with the reason: half-written, not UTF-8, UTF-16, or a fault with its
-    place. Values in front of the fault are yielded first.
+    Bytes that are no JSON are yielded as `Refused` with the reason: half-written, not UTF-8, or a fault with its place.
+    Values in front of the fault are yielded first.
     """
     try:
         decoded = digest.loads(record.raw)
@@ -242,7 +242,7 @@ def fill_from_batch(run: dict[str, Any], batch: Mapping[str, Any]) -> None:
 
 
 def outcome_of_reward(reward: JSON, success_reward: float) -> dict[str, Any]:
-    """Return the outcome of a run whose only verdict is a reward: success from `success_reward` on, else failure.
+    """Return the outcome of a run whose only verdict is a reward: success at `success_reward`, else failure.
 
     A reward that is no number is unknown.
     """
@@ -250,7 +250,7 @@ def outcome_of_reward(reward: JSON, success_reward: float) -> dict[str, Any]:
         return {"status": "success" if reward else "failure"}
     if not isinstance(reward, (int, float)):
         return {"status": "unknown"}
-    return {"status": "success" if reward >= success_reward else "failure", "reward": reward}
+    return {"status": "success" if reward == success_reward else "failure", "reward": reward}
 
 
 def text_digest(text: str) -> str:

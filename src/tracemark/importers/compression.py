@@ -129,7 +129,7 @@ class _Limited(io.RawIOBase):
         try:
             data = self._stream.read(len(buffer))
         except _FAULTS as error:
-            raise BrokenError(f"{self._packed}: {error or type(error).__name__}") from None
+            raise BrokenError(f"{self._packed}: {str(error) or type(error).__name__}") from None
         if len(data) > self._left:
             raise TooMuchError
         self._left -= len(data)

@@ -11,7 +11,7 @@ nobody named; they enter no fingerprint.
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -20,15 +20,25 @@ from tracemark import digest
 from tracemark.harness.match import Content
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
 from tracemark.importers.base import text_digest
+from tracemark.model.timestamp import is_timestamp
 
 _MISSING = (None.__class__, int)
 _CACHE_SIZE = 256
 _CACHED_KEY = 262_144
-_ERROR = re.compile(
-    r"\W{0,8}(?:\w{1,40}error\b|error|exception|traceback|unknown|invalid|unrecogni[sz]ed|unsupported|no such|failed)",
-    re.IGNORECASE,
+_OPENINGS = (
+    "error",
+    "exception",
+    "traceback",
+    "unknown",
+    "invalid",
+    "unrecognized",
+    "unrecognised",
+    "unsupported",
+    "no such",
+    "failed",
 )
-_REFUSALS = ("not found", "not exist", "not available", "not a valid", "not a known")
+_PUNCTUATION = " \t\r\n[](){}<>*#\"'`:-!"
+_REFUSAL = re.compile(r"not (?:found|exist|available|a valid|a known)")
 
 Observed = dict[str, list[dict[str, str]]]
 """Component to `{"part", "form", "digest"}`: the observed half of a stamp."""
@@ -54,9 +64,11 @@ def text_of(message: Any) -> str:
 
 
 def looks_like_an_error(text: str) -> bool:
-    """Return whether an answer reads like a refusal of the call: it opens with an error word, or soon says "not found"."""
+    """Return whether an answer reads like an error: it opens with an error word, or soon says "not found"."""
     head = text[:120]
-    return _ERROR.match(head) is not None or any(words in head for words in _REFUSALS)
+    if head.lstrip(_PUNCTUATION)[:16].lower().startswith(_OPENINGS) or "Error:" in head:
+        return True
+    return "not " in head and _REFUSAL.search(head) is not None
 
 
 def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_known_empty: bool = False) -> Walk:
@@ -74,8 +86,8 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
     waiting = True
     for index, step in enumerate(trajectory["steps"], 1):
         get = step.get
-        step_id, source = step["step_id"], step["source"]
-        if step_id != index or step_id.__class__ is not int or not _time(get("timestamp")):
+        step_id, source, time = step["step_id"], step["source"], get("timestamp")
+        if step_id != index or step_id.__class__ is not int or not (time is None or is_timestamp(time)):
             sound = False
         if source == "agent":
             if waiting and get("llm_call_count") != 0:
@@ -155,18 +167,6 @@ def _plain(get: Any) -> bool:
     )
 
 
-def _time(text: str | None) -> bool:
-    if text is None:
-        return True
-    if "T24" in text or " 24" in text:
-        return False
-    try:
-        datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return False
-    return True
-
-
 def _link(
     index: int,
     tool_calls: Any,
@@ -175,31 +175,35 @@ def _link(
     observations: list[tuple[int, str]],
 ) -> bool:
     """Add the calls and the observations of one step; return whether every named call is one of the step's."""
-    answers: dict[str, str] = {}
+    answers: dict[str | None, str] = {}
     unnamed: list[str] = []
     for result in observation["results"] if observation else ():
-        content = result.get("content")
+        get = result.get
+        content = get("content")
         text = content if content.__class__ is str else text_of(content)
         if content is not None:
             observations.append((index, text))
-        extra = result.get("extra")
+        extra = get("extra")
         failed = looks_like_an_error(text) or (extra and (extra.get("is_error") or extra.get("error")))
         answer = "error" if failed else "ok"
-        name = result.get("source_call_id")
+        name = get("source_call_id")
         if name is None:
             unnamed.append(answer)
-        else:
-            answers.setdefault(name, answer)
+        elif name not in answers:
+            answers[name] = answer
+    found = 0
     for position, call in enumerate(tool_calls):
-        name = call["tool_call_id"]
-        answer = answers.get(name, "none")
-        if answer == "none" and position < len(unnamed):
+        answer = answers.get(call["tool_call_id"], "none")
+        if answer != "none":
+            found += 1
+        elif position < len(unnamed):
             answer = unnamed[position]
         calls.append((call["function_name"], index, answer))
-    if answers:
-        names = {call["tool_call_id"] for call in tool_calls}
-        return names.issuperset(answers)
-    return True
+    return found >= len(answers) and (found == len(answers) or _all_named(answers, tool_calls))
+
+
+def _all_named(answers: dict[str | None, str], tool_calls: Any) -> bool:
+    return {call["tool_call_id"] for call in tool_calls}.issuperset(answers)
 
 
 def _prompts(content: Content) -> list[dict[str, str]]:
@@ -219,7 +223,7 @@ def _prompts(content: Content) -> list[dict[str, str]]:
 _tools_seen: dict[bytes, list[dict[str, str]]] = {}
 
 
-def _observed_tools(tools: list[Any], key: bytes) -> list[dict[str, str]]:
+def _observed_tools(tools: Sequence[Any], key: bytes) -> list[dict[str, str]]:
     known = _tools_seen.get(key)
     if known is None:
         known = _reduce(tools)
@@ -230,7 +234,7 @@ def _observed_tools(tools: list[Any], key: bytes) -> list[dict[str, str]]:
     return known
 
 
-def _reduce(tools: list[Any]) -> list[dict[str, str]]:
+def _reduce(tools: Sequence[Any]) -> list[dict[str, str]]:
     if not tools:
         return [{"part": "tools", "form": "known-empty", "digest": digest.of([])}]
     found = {}

@@ -3,13 +3,13 @@
 `plan` looks at the beginning of each file and cuts the work into jobs; `read` carries one job out, in any process.
 
 Invariants:
-- the same files give the same jobs in the same order, whatever the order in which a disk lists them: a JSONL file is cut
-  at fixed byte ranges moved to the next line's end, small files of one folder share a job;
+- the same files give the same jobs in the same order, whatever the order in which a disk lists them: a JSONL file is
+  cut at fixed byte ranges moved to the next line's end, small files of one folder share a job;
 - no file is held whole: memory is bounded by the largest record (`Limits.max_record`);
 - nothing outside a given folder is read: a symbolic link that leads out of it, or an archive member that would, is
   refused by name;
 - whatever is not read is refused with its place, the reason, its digest and its first bytes. Files that are known to
-  stand beside traces (`batch.yaml`, hidden files, `*.dvc`, the rest of a Harbor trial) are no traces and are not refused.
+  stand beside traces (`batch.yaml`, hidden files, `*.dvc`, the rest of a Harbor trial) hold none and are not refused.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _job(group: list[tuple[Piece, int]]) -> Job:
 def _cut(piece: Piece, size: int) -> Iterator[Piece]:
     """Yield a large JSONL file as ranges that begin and end at line ends."""
     start = 0
-    with open(piece.path, "rb") as file:
+    with Path(piece.path).open("rb") as file:
         for mark in range(RANGE, size, RANGE):
             if mark <= start:
                 continue

@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 def files(path: Path) -> Iterator[Found | Refused]:
     """Yield the files of a given path: itself, or everything below it, with refusals in between."""
-    given = Path(os.path.abspath(path))
+    given = Path(os.path.normpath(Path.cwd() / path))
     if not given.is_dir():
         trial = given.parent.parent if given.parent.name == "agent" and _is_trial(given.parent.parent) else None
         if given.is_file():
@@ -94,7 +94,7 @@ def _walk(folder: Path, root: Path, real_root: str) -> Iterator[Found | Refused]
 
 def _trial(folder: Path, root: Path, real_root: str) -> Iterator[Found | Refused]:
     agent = folder / "agent"
-    names = sorted(name for name in os.listdir(agent) if _TRAJECTORY.fullmatch(name))
+    names = sorted(path.name for path in agent.iterdir() if _TRAJECTORY.fullmatch(path.name))
     for name in names:
         yield from _file(agent / name, root, real_root, folder)
     if not names:
@@ -110,7 +110,7 @@ def _file(path: Path, root: Path, real_root: str, trial: Path | None) -> Iterato
         if os.path.commonpath([real, real_root]) != real_root:
             yield refuse_file("symlink-outside", path, label, "a symbolic link out of the given folder", read=False)
             return
-        if os.path.isdir(real):
+        if Path(real).is_dir():
             return
     if not path.is_file():
         yield refuse_file("unreadable", path, label, "no regular file", read=False)

@@ -17,10 +17,11 @@ Nothing on the way of an ordinary trace imports this module: it is loaded when a
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tracemark.model.timestamp import is_timestamp
 
 SCHEMA_VERSION = "ATIF-v1.8"
 """The version that every stored document says."""
@@ -29,18 +30,6 @@ AGENT_ONLY = ("model_name", "reasoning_effort", "reasoning_content", "tool_calls
 """Members that only a step of source `agent` may have."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def is_timestamp(text: str) -> bool:
-    """Return whether `text` is an ISO 8601 time as the format reads it; a zone is not required."""
-    if "T24" in text or " 24" in text:
-        # newer interpreters read 24:00 as the next day; what is valid must not depend on the interpreter
-        return False
-    try:
-        datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return False
-    return True
 
 
 def _timestamp(text: str) -> str:

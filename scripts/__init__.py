@@ -1,0 +1,1 @@
+"""Programs that make committed files from the source; each has a test that compares the two."""

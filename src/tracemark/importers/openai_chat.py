@@ -1,0 +1,317 @@
+"""Chat messages in the shape of the OpenAI API: JSON lines, one record, or a bare list of messages.
+
+A record is an object with `messages`, and perhaps `tools` (or `tool_defs`, `functions`), sampling parameters and a
+`response`: then it is the request itself, as a log holds it, and the response becomes the last agent step. A bare list
+is a transcript: nobody says what was sent with it.
+
+Keeps: messages, calls, answers and reasoning as steps (see `openai_messages`); tools as `agent.tool_definitions`;
+model, sampling, task and reward in `run` and `outcome`; every other member of the record in the root's `extra.record`.
+Drops: members of messages and calls that are null (padding of tables and serialisers), apart from `content`; a second
+copy of the tools in `kwargs`.
+Invents: `agent.name` and `agent.version` ("unknown"), ids of calls without one, an empty system step to hold answers in
+front of which no agent spoke. Ids and steps so made are named in `source.repairs`.
+
+A log with `raw_messages` is of an agent that writes its tools into the prompt and its calls into the text (`run.mode`
+tools-in-prompt): `messages` is what was sent. Its `raw_response` is what the model wrote, and that is the last step,
+unless it has calls of its own; `response`, in which the calls were taken out of the text, then stays in `extra.record`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tracemark.importers.base import (
+    Context,
+    Document,
+    Head,
+    Imported,
+    Record,
+    Refused,
+    Unit,
+    documents,
+    fill_from_batch,
+    outcome_of_reward,
+    refuse,
+    source_of,
+)
+from tracemark.importers.content import dump, observed, walk
+from tracemark.importers.openai_messages import (
+    ANSWERS,
+    SPEAKERS,
+    Conversation,
+    NotMessagesError,
+    UnknownRoleError,
+    decoded,
+    time_text,
+)
+from tracemark.importers.strict import fast, faults, worded
+
+SUCCESS = (
+    ("success, resolved, passed or is_correct: true or false", "success or failure"),
+    ("error: anything but null, false or empty", "error"),
+    ("reward or score: a number", "by reward: success at ingest.success_reward, else failure"),
+    ("none of these", "unknown"),
+)
+"""Which source verdict gives which status, in the order in which they are looked for."""
+
+_TOOLS = ("tools", "tool_defs", "functions")
+_VERDICTS = ("success", "resolved", "passed", "is_correct")
+_REWARDS = ("reward", "score")
+_TASKS = ("task_id", "instance_id", "task")
+_RUN_KEYS = ("session_id", "conversation_id", "run_id", "id")
+_SAMPLING = (
+    "frequency_penalty",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "n",
+    "parallel_tool_calls",
+    "presence_penalty",
+    "reasoning_effort",
+    "response_format",
+    "seed",
+    "stop",
+    "temperature",
+    "tool_choice",
+    "top_k",
+    "top_logprobs",
+    "top_p",
+)
+_OTHERS = (
+    "epoch",
+    "history",
+    "info",
+    "responses_create_params",
+    "simulations",
+    "steps",
+    "trajectory",
+    "trajectory_format",
+)
+"""Members by which records of other formats that hold messages too are told apart."""
+_ROLE = re.compile(rb'\s*\[\s*\{[^\[\]]{0,4000}?"role"\s*:\s*"')
+
+
+class ChatImporter:
+    """Reads chat messages."""
+
+    name = "openai-chat"
+    version = "1"
+
+    def recognise(self, head: Head) -> int:
+        """Return 80 for an object with `messages` or a list of messages; less when only its beginning is there."""
+        if any(name in head.members for name in _OTHERS):
+            return 0
+        if isinstance(head.value, list):
+            return 80 if _are_messages(head.value) else 0
+        if isinstance(head.value, dict):
+            return 80 if _are_messages(decoded(head.value.get("messages"), "", [])) else 0
+        if head.members.get("messages") in ("[", '"'):
+            return 70
+        return 70 if _ROLE.match(head.data) else 0
+
+    def unit(self, head: Head) -> Unit:
+        """Return `line` for JSON lines."""
+        return "line" if head.lines else "document"
+
+    def read(self, record: Record) -> Iterator[Imported | Refused]:
+        """Yield the trace of each conversation in the record."""
+        for document in documents(record):
+            if isinstance(document, Refused):
+                yield document
+                continue
+            try:
+                yield self._trace(record, document)
+            except UnknownRoleError as error:
+                yield refuse("unknown-role", document, str(error))
+            except NotMessagesError as error:
+                yield refuse("not-chat", document, str(error))
+            except RecursionError:
+                yield refuse("too-deep", document, "nested too deeply to be judged")
+
+    def _trace(self, record: Record, document: Document) -> Imported | Refused:
+        repairs: list[str] = []
+        value = document.value
+        rest: dict[str, Any] = dict(value) if isinstance(value, dict) else {"messages": value}
+        messages = decoded(rest.pop("messages", None), "messages written as JSON text: read", repairs)
+        if not isinstance(messages, list) or not messages:
+            raise NotMessagesError("messages is no list of messages" if messages != [] else "messages is empty")
+        is_request = any(name in rest for name in ("model", "kwargs", "response"))
+        tools = _take_tools(rest, repairs)
+        run = _run(rest)
+        conversation = Conversation(repairs)
+        for index, message in enumerate(messages):
+            conversation.add(message, f"messages/{index}")
+        _respond(rest, conversation, run)
+        trajectory = _trajectory(rest, conversation, tools, run)
+        outcome = _outcome(rest, record.context)
+        if rest:
+            trajectory["extra"] = {"record": rest}
+        fill_from_batch(run, record.context.batch)
+        walked = walk(trajectory, tools_known_empty=is_request and tools == [])
+        if not (walked.sound and fast(trajectory)):
+            found = faults(trajectory)
+            if found:
+                return refuse("not-chat", document, worded(found))
+        return Imported(
+            trajectory=trajectory,
+            trajectory_bytes=dump(trajectory, walked.content),
+            run=run,
+            outcome=outcome,
+            source=source_of(self, record, document, repairs),
+            stamp=None,
+            content=walked.content,
+            observed=observed(walked.content),
+            where=document.where,
+        )
+
+
+def _are_messages(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    first = decoded(value[0], "", [])
+    role = first.get("role") if isinstance(first, dict) else None
+    return isinstance(role, str) and (role in SPEAKERS or role in ANSWERS or "content" in first)
+
+
+def _take_tools(rest: dict[str, Any], repairs: list[str]) -> list[Any] | None:
+    """Remove the tool definitions from the record and return them; None when it records none.
+
+    The first of the names that holds a list of objects counts; anything else stays where it is.
+    """
+    found: list[Any] | None = None
+    for name in _TOOLS:
+        tools = decoded(rest.get(name), f"{name} written as JSON text: read", repairs)
+        if found is None and isinstance(tools, list):
+            entries = [decoded(tool, f"{name} written as JSON text: read", repairs) for tool in tools]
+            if all(isinstance(tool, dict) for tool in entries):
+                found = entries
+                del rest[name]
+        elif name in rest and rest[name] is None:
+            del rest[name]
+    return found
+
+
+def _run(rest: dict[str, Any]) -> dict[str, Any]:
+    """Remove the run facts from the record and return them."""
+    run: dict[str, Any] = {}
+    for name in _TASKS:
+        if isinstance(rest.get(name), (str, int)) and not isinstance(rest[name], bool):
+            run["task"] = str(rest.pop(name))
+            break
+    for name in ("domain", "split"):
+        if isinstance(rest.get(name), str):
+            run[name] = rest.pop(name)
+    model = rest.get("model")
+    if isinstance(model, str):
+        run["model"] = {"name": rest.pop("model")}
+    sampling = {name: rest.pop(name) for name in _SAMPLING if rest.get(name) is not None}
+    kwargs = rest.pop("kwargs", None)
+    if isinstance(kwargs, dict):
+        sampling |= {name: kwargs[name] for name in kwargs if name not in (*_TOOLS, "extra_body", "model")}
+        left = {name: kwargs[name] for name in ("extra_body", "model") if name in kwargs}
+        if left:
+            rest["kwargs"] = left
+    elif kwargs is not None:
+        rest["kwargs"] = kwargs
+    if sampling:
+        run["sampling"] = sampling
+    if "raw_messages" in rest:
+        run["mode"] = "tools-in-prompt"
+    return run
+
+
+def _respond(rest: dict[str, Any], conversation: Conversation, run: dict[str, Any]) -> None:
+    """Add the response of a request as the last step, with what it cost."""
+    response = rest.get("response")
+    message = _first_choice(response)
+    if message is None or not isinstance(response, dict):
+        return
+    written = _first_choice(rest.get("raw_response"))
+    if written is not None and not written.get("tool_calls"):
+        step = conversation.add({"role": "assistant", **written}, "raw_response")
+        del rest["raw_response"]
+    else:
+        step = conversation.add({"role": "assistant", **message}, "response")
+        del rest["response"]
+        others = {name: value for name, value in response.items() if name not in ("choices", "usage", "model")}
+        rest["response"] = {**others, "choices": [_without_message(choice) for choice in response["choices"]]}
+        if "raw_messages" in rest and written is None:
+            run["rendered"] = True
+    if isinstance(response.get("model"), str):
+        step["model_name"] = response["model"]
+        run.setdefault("model", {"name": response["model"]})
+    stamp = time_text(rest.get("timestamp"))
+    if stamp is not None:
+        step.setdefault("timestamp", stamp)
+    metrics = _metrics(response.get("usage"), rest)
+    if metrics:
+        step["metrics"] = metrics
+
+
+def _first_choice(response: Any) -> dict[str, Any] | None:
+    choices = response.get("choices") if isinstance(response, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return message if isinstance(message, dict) else None
+
+
+def _without_message(choice: Any) -> Any:
+    return {name: value for name, value in choice.items() if name != "message"} if isinstance(choice, dict) else choice
+
+
+def _metrics(usage: Any, rest: dict[str, Any]) -> dict[str, Any]:
+    metrics: dict[str, Any] = {}
+    if isinstance(usage, dict):
+        left = dict(usage)
+        for name in ("prompt_tokens", "completion_tokens"):
+            if type(left.get(name)) is int:
+                metrics[name] = left.pop(name)
+        details = left.get("prompt_tokens_details")
+        if isinstance(details, dict) and type(details.get("cached_tokens")) is int:
+            metrics["cached_tokens"] = details["cached_tokens"]
+        if left:
+            metrics["extra"] = {"usage": left}
+    if type(rest.get("cost")) in (int, float):
+        metrics["cost_usd"] = rest.pop("cost")
+    return metrics
+
+
+def _trajectory(
+    rest: dict[str, Any], conversation: Conversation, tools: list[Any] | None, run: dict[str, Any]
+) -> dict[str, Any]:
+    agent: dict[str, Any] = {"name": "unknown", "version": "unknown"}
+    model = run.get("model", {}).get("name")
+    if model is not None:
+        agent["model_name"] = model
+    if tools is not None:
+        agent["tool_definitions"] = tools
+    trajectory = {"schema_version": "ATIF-v1.8", "agent": agent, "steps": conversation.steps}
+    for name in _RUN_KEYS:
+        key = rest.get(name)
+        if isinstance(key, (str, int)) and not isinstance(key, bool) and key != "":
+            trajectory["session_id"] = str(key)
+            if isinstance(key, str):
+                del rest[name]
+            break
+    return trajectory
+
+
+def _outcome(rest: dict[str, Any], context: Context) -> dict[str, Any]:
+    """Return the outcome that the record states, by the table `SUCCESS`; what it was read from leaves the record."""
+    reward = next((name for name in _REWARDS if type(rest.get(name)) in (int, float)), None)
+    outcome: dict[str, Any] = {"status": "unknown"}
+    if reward is not None:
+        outcome = {**outcome_of_reward(rest.pop(reward), context.limits.success_reward), "rule": reward}
+    if rest.get("error"):
+        return {**outcome, "status": "error", "rule": "error"}
+    for name in _VERDICTS:
+        if isinstance(rest.get(name), bool):
+            return {**outcome, "status": "success" if rest.pop(name) else "failure", "rule": name}
+    return outcome
+
+
+IMPORTER = ChatImporter()
+"""The importer, as the registry names it."""

@@ -1,0 +1,274 @@
+"""Chat messages become the steps of a trajectory.
+
+A message is a step; a tool's answer is an observation of the agent step in front of it. Whatever a step has no place
+for is kept in its `extra`, and what had to be read in a special way is named in `repairs`:
+- content: text stays text and text parts stay parts; null becomes "" with `extra.original_content` null, an absent one
+  "" with `extra.content_missing`; an object or other parts become JSON text, with the original in `extra`;
+- arguments: a text is parsed; it is kept verbatim in the call's `extra.arguments` unless the object's canonical JSON is
+  that very text. A text that holds no object becomes `{"_raw": text}`;
+- call ids: made unique over the conversation, with the original in the call's `extra.original_id`; each answer goes to
+  the first call of that id that has none yet;
+- an answer to no call of the step in front of it keeps its id in `extra.original_call_id` and stands unlinked where it
+  stood.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from tracemark import digest
+from tracemark.model.timestamp import is_timestamp
+
+SPEAKERS = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "agent",
+    "ai": "agent",
+    "model": "agent",
+}
+"""Role of a message to source of a step."""
+
+ANSWERS = ("tool", "function", "tool_result", "toolResult")
+"""Roles of messages that answer a call."""
+
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+_DEPTH = 3
+
+
+class UnknownRoleError(ValueError):
+    """A role that nobody knows; who spoke is not guessed."""
+
+
+class NotMessagesError(ValueError):
+    """Something that is no list of messages; the message says where."""
+
+
+def decoded(value: Any, note: str, repairs: list[str]) -> Any:
+    """Return a value that may be written as JSON text, up to three times over; `note` is added when it was."""
+    for _ in range(_DEPTH):
+        if not isinstance(value, str) or value[:1] not in ("{", "["):
+            break
+        try:
+            value = digest.loads(value.encode("utf-8", "surrogatepass")).value
+        except digest.NotJSONError:
+            break
+        repairs.append(note)
+    return value
+
+
+def steps_of(messages: list[Any], repairs: list[str]) -> list[dict[str, Any]]:
+    """Return the steps of a conversation.
+
+    Args:
+        messages: the messages in order.
+        repairs: gets a note for everything that was read in a special way.
+
+    Raises:
+        UnknownRoleError: for a role that is not known.
+        NotMessagesError: when a member of `messages` is no message.
+    """
+    conversation = Conversation(repairs)
+    for index, message in enumerate(messages):
+        conversation.add(message, f"messages/{index}")
+    return conversation.steps
+
+
+class Conversation:
+    """Steps as they grow message by message."""
+
+    def __init__(self, repairs: list[str]) -> None:
+        self.steps: list[dict[str, Any]] = []
+        self.repairs = repairs
+        self._ids: set[str] = set()
+        self._open: list[tuple[str, dict[str, Any]]] = []
+
+    def add(self, message: Any, place: str) -> dict[str, Any]:
+        """Add one message; return the step that it became or went to.
+
+        Raises:
+            UnknownRoleError: for a role that is not known.
+            NotMessagesError: when `message` is no message.
+        """
+        message = decoded(message, "messages written as JSON text: read", self.repairs)
+        if not isinstance(message, dict):
+            raise NotMessagesError(f"{place} is no message")
+        rest = dict(message)
+        role = rest.pop("role", None)
+        if role in ANSWERS:
+            return self._answer(rest, role)
+        if role not in SPEAKERS:
+            raise UnknownRoleError(f"{place} has the role {str(role)[:40]!r}")
+        step: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": SPEAKERS[role]}
+        extra: dict[str, Any] = {} if role in ("system", "user", "assistant") else {"role": role}
+        step["message"] = _content(rest, extra, "content" in message, self.repairs)
+        _timestamp(rest, step, extra)
+        if step["source"] == "agent":
+            self._agent(rest, step)
+        extra |= {name: value for name, value in rest.items() if value is not None}
+        if extra:
+            step["extra"] = extra
+        self.steps.append(step)
+        return step
+
+    def _agent(self, rest: dict[str, Any], step: dict[str, Any]) -> None:
+        for name in _REASONING:
+            if isinstance(rest.get(name), str) and "reasoning_content" not in step:
+                step["reasoning_content"] = rest.pop(name)
+        if isinstance(rest.get("model"), str):
+            step["model_name"] = rest.pop("model")
+        calls = decoded(rest.pop("tool_calls", None), "tool calls written as JSON text: read", self.repairs)
+        calls = list(calls) if isinstance(calls, list) else [] if calls is None else [calls]
+        old = rest.pop("function_call", None)
+        if old is not None:
+            calls.append({"function": old})
+        self._open = []
+        if calls:
+            step["tool_calls"] = [self._call(call, step["step_id"], number) for number, call in enumerate(calls, 1)]
+
+    def _call(self, call: Any, step_id: int, number: int) -> dict[str, Any]:
+        call = decoded(call, "tool calls written as JSON text: read", self.repairs)
+        rest = dict(call) if isinstance(call, dict) else {"original_call": call}
+        function = decoded(rest.pop("function", None), "tool calls written as JSON text: read", self.repairs)
+        if isinstance(function, dict):
+            rest = {**rest, **function}
+        elif function is not None:
+            rest["original_function"] = function
+        name, said = rest.pop("name", None), rest.pop("id", None)
+        extra: dict[str, Any] = {}
+        arguments = _arguments(rest.pop("arguments", None), extra)
+        unique = self._unique(said, f"call_{step_id}_{number}", extra)
+        if rest.get("type") == "function":
+            del rest["type"]
+        extra |= {key: value for key, value in rest.items() if value is not None}
+        if not isinstance(name, str):
+            self.repairs.append("a tool call without a name: left empty")
+            if name is not None:
+                extra["original_name"] = name
+        entry = {"tool_call_id": unique, "function_name": name if isinstance(name, str) else "", "arguments": arguments}
+        if extra:
+            entry["extra"] = extra
+        self._open.append((said if isinstance(said, str) else unique, entry))
+        return entry
+
+    def _unique(self, said: Any, fallback: str, extra: dict[str, Any]) -> str:
+        name = said if isinstance(said, str) and said else fallback
+        if said is not None and name != said:
+            extra["original_id"] = said
+        if name == fallback:
+            self.repairs.append("tool calls without an id: numbered")
+        if name in self._ids:
+            extra.setdefault("original_id", name)
+            self.repairs.append("tool call ids used more than once: made unique")
+            number = 2
+            while f"{name}#{number}" in self._ids:
+                number += 1
+            name = f"{name}#{number}"
+        self._ids.add(name)
+        return name
+
+    def _answer(self, rest: dict[str, Any], role: str) -> dict[str, Any]:
+        """Add an answer to the observation of the agent step in front of it."""
+        said, name = rest.pop("tool_call_id", None), rest.get("name")
+        extra: dict[str, Any] = {} if role == "tool" else {"role": role}
+        result: dict[str, Any] = {}
+        call = self._take(said, name, extra)
+        if call is not None:
+            result["source_call_id"] = call["tool_call_id"]
+        elif said is not None:
+            extra["original_call_id"] = said
+            self.repairs.append("answers to no open call of the step in front of them: left unlinked")
+        result["content"] = _content(rest, extra, "content" in rest, self.repairs)
+        extra |= {key: value for key, value in rest.items() if value is not None}
+        if extra:
+            result["extra"] = extra
+        if not self.steps or (self.steps[-1]["source"] != "agent" and "observation" not in self.steps[-1]):
+            self.repairs.append("answers in front of which no agent spoke: put under an empty system step")
+            self.steps.append({"step_id": len(self.steps) + 1, "source": "system", "message": ""})
+        self.steps[-1].setdefault("observation", {"results": []})["results"].append(result)
+        return self.steps[-1]
+
+    def _take(self, said: Any, name: Any, extra: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the call that an answer belongs to, which is then closed; None when there is none."""
+        if not self.steps or self.steps[-1]["source"] != "agent":
+            return None
+        for index, (known, call) in enumerate(self._open):
+            if (known == said) if said is not None else (not isinstance(name, str) or call["function_name"] == name):
+                del self._open[index]
+                if said is None:
+                    extra["link"] = "positional"
+                    self.repairs.append("answers without an id: linked in order")
+                return call
+        return None
+
+
+def _content(rest: dict[str, Any], extra: dict[str, Any], present: bool, repairs: list[str]) -> Any:
+    content = rest.pop("content", None)
+    if isinstance(content, str):
+        return content
+    if content is None:
+        extra["original_content" if present else "content_missing"] = None if present else True
+        return ""
+    if isinstance(content, list):
+        parts = [_part(part) for part in content]
+        if all(part is not None for part in parts):
+            if any(isinstance(part, dict) and set(part) - {"type", "text"} for part in content):
+                extra["original_content"] = content
+            return parts
+    extra["original_content"] = content
+    repairs.append("content that is neither text nor text parts: written as JSON text")
+    return digest.canonical(content).decode("utf-8")
+
+
+def _part(part: Any) -> dict[str, Any] | None:
+    """Return a part as ATIF has it: text, or an image that stands in the record; None for any other."""
+    if not isinstance(part, dict):
+        return None
+    if part.get("type") in ("text", "input_text", "output_text") and isinstance(part.get("text"), str):
+        return {"type": "text", "text": part["text"]}
+    image = part.get("image_url") if part.get("type") == "image_url" else None
+    url = image.get("url") if isinstance(image, dict) else image
+    if isinstance(url, str) and url.startswith("data:image/"):
+        kind = url[5:].partition(";")[0]
+        if kind in ("image/jpeg", "image/png", "image/gif", "image/webp"):
+            return {"type": "image", "source": {"media_type": kind, "path": url}}
+    return None
+
+
+def _arguments(value: Any, extra: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        raw = value.encode("utf-8", "surrogatepass")
+        try:
+            parsed = digest.loads(raw)
+        except digest.NotJSONError:
+            parsed = None
+        if parsed is not None and isinstance(parsed.value, dict):
+            if digest.canonical(parsed.value) != raw:
+                extra["arguments"] = value
+            return parsed.value
+        extra["arguments"] = value
+    return {"_raw": value}
+
+
+def _timestamp(rest: dict[str, Any], step: dict[str, Any], extra: dict[str, Any]) -> None:
+    value = rest.pop("timestamp", None)
+    text = time_text(value)
+    if text is not None:
+        step["timestamp"] = text
+    if value is not None and text != value:
+        extra["timestamp"] = value
+
+
+def time_text(value: Any) -> str | None:
+    """Return a time as ISO 8601: a text as it stands, a number as seconds since 1970 in UTC; None for neither."""
+    if isinstance(value, str):
+        return value if is_timestamp(value) else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 253_402_300_800:
+        return datetime.fromtimestamp(value, UTC).isoformat()
+    return None
