@@ -120,7 +120,7 @@ def an_unknown_harness(root: Path) -> list[str]:
 @scenario(2)
 def a_misspelt_parameter(root: Path) -> list[str]:
     (root / "params.yaml").write_text("acepted: {}\n")
-    return ["harness", "show", "desk_a"]
+    return ["ingest", "inbox/first"]
 
 
 @scenario(2)

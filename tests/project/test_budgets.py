@@ -20,6 +20,8 @@ MAY_WRITE_FILES = {
     "ledger/chain.py",  # the ledger is appended to
     "runner/journal.py",  # a journal grows while a run is under way
     "store/segment.py",  # temporaries, which durable publishes
+    "acts/export.py",  # rows are copied to a temporary, renamed when synced
+    "acts/export_job.py",  # rows wait in a workspace until they are chosen
 }
 """Modules that may open files for writing, each for its reason; all others go through `durable`."""
 
