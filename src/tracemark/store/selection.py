@@ -142,10 +142,16 @@ def batches(root: Path, states: Iterable[State]) -> Iterator[Batch]:
 
 def _settled(row: TraceRow, restated: Restated | None, fingerprint: str | None) -> dict[str, Any]:
     """Return the fields of `row` that change when people decide for `fingerprint`."""
+    if fingerprint is None:
+        return {"fingerprint": None, "harness": None, "evidence": "unrecorded", "corroborated": 0}
     if fingerprint == row.fingerprint:
         return {}
-    choice = restated.choices.get(fingerprint) if restated and fingerprint else None
-    if choice is not None:
-        return dict(choice)
-    evidence = "unrecorded" if fingerprint is None else "claimed"
-    return {"fingerprint": fingerprint, "harness": None, "evidence": evidence, "corroborated": 0, "contradicted": False}
+    if restated is not None and fingerprint in restated.choices:
+        return dict(restated.choices[fingerprint])
+    return {
+        "fingerprint": fingerprint,
+        "harness": None,
+        "evidence": "claimed",
+        "corroborated": 0,
+        "contradicted": False,
+    }

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from tracemark import digest
 from tracemark.digest import JSON
+from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Catalogue, Restated
 from tracemark.store.layout import Layout
@@ -85,10 +86,18 @@ def _restated(row: TraceRow, said: list[Statement]) -> Restated | None:
     changed = {name: value for name, value in now.items() if value != getattr(row, name)}
     if not changed and not joined.conflicts:
         return None
-    choices: dict[str, JSON] = {}
+    return Restated(changed, joined.conflicts, _choices(said) if joined.conflicts else {})
+
+
+def _choices(said: list[Statement]) -> dict[str, JSON]:
+    """Return, for each fingerprint that is declared, the stamp fields that those who declare it give together."""
+    sides: dict[str, list[Statement]] = {}
     for statement in said:
-        if statement.harness:
-            values = dict(zip(HEAD_FIELDS, head_values(statement.harness, {}, {}), strict=True))
-            if values["fingerprint"]:
-                choices.setdefault(str(values["fingerprint"]), {name: values[name] for name in _STAMP_FIELDS})
-    return Restated(changed, joined.conflicts, choices)
+        fingerprint = fingerprint_of(statement.harness or {})
+        if fingerprint is not None:
+            sides.setdefault(fingerprint, []).append(statement)
+    choices: dict[str, JSON] = {}
+    for fingerprint, side in sides.items():
+        values = dict(zip(HEAD_FIELDS, head_values(join(side).harness, {}, {}), strict=True))
+        choices[fingerprint] = {name: values[name] for name in _STAMP_FIELDS}
+    return choices

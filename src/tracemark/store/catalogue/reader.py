@@ -91,6 +91,17 @@ class Reader:
         """Return the names of the data files entered, with their number of lines."""
         return dict(self._db.execute("SELECT path, lines FROM files"))
 
+    def traces_in(self, path: str) -> set[tuple[TraceRow, Location]]:
+        """Return the rows, and the places, of the lines of one segment."""
+        query = f"SELECT {COLUMNS} FROM %s WHERE file = (SELECT number FROM files WHERE path = ?)"
+        rows = chain.from_iterable(self._db.execute(query % table, (path,)) for table in ("traces", "copies"))
+        return {(stored.row, stored.location) for stored in map(self._stored, rows)}
+
+    def statements_in(self, table: str, path: str) -> set[tuple[bytes, Location]]:
+        """Return the digests, and the places, of the lines of one file in `table` (`annotations` or `refused`)."""
+        query = f"SELECT digest, {_LOCATION} FROM {table} WHERE file = (SELECT number FROM files WHERE path = ?)"
+        return {(row[0], Location(*row[1:])) for row in self._db.execute(query, (path,))}
+
     def lookup(self, ids: Iterable[bytes]) -> Iterator[Stored]:
         """Yield the traces among `ids` that are present; batched by the first eight bytes, sorted."""
         wanted = set(ids)

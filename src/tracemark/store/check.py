@@ -1,0 +1,215 @@
+"""Is the store what it says it is? Everything is derived again from the bytes, and nothing is changed.
+
+`check` reads every stored file through the code that reading and exporting use, recomputes what names and rows claim,
+and yields what differs as findings. It says what it proved, so that silence is not mistaken for proof. It opens no
+store (which would catch up) and no file for writing; the catalogue is read by a connection that cannot write.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracemark import digest, engine
+from tracemark.digest import JSON
+from tracemark.errors import IntegrityError, TracemarkError
+from tracemark.findings import Finding, finding
+from tracemark.store.annotations import project_annotation, project_refused
+from tracemark.store.catalogue import SCHEMA, Reader
+from tracemark.store.layout import SUFFIX, Layout, partition_of
+from tracemark.store.row import TraceRow, project_line
+from tracemark.store.segment import Location, iterate
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What `check` found."""
+
+    findings: tuple[Finding, ...]
+    """What is wrong, in the order of the files; empty when nothing is."""
+    proved: tuple[str, ...]
+    """What was derived again, one sentence each; holds except where a finding says otherwise."""
+    counts: dict[str, int]
+    """How many `files`, `bytes`, `traces`, `annotations`, `refused` records and `harnesses` were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    path: Path
+    name: str
+    """Relative to `traces/`."""
+
+
+@dataclass(slots=True)
+class _Examined:
+    """What one file says, as small values that travel between processes."""
+
+    job: _Job
+    size: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    traces: list[tuple[TraceRow, Location]] = field(default_factory=list)
+    statements: list[tuple[bytes, Location]] = field(default_factory=list)
+    """Digests of annotations or refused records."""
+    about: set[bytes] = field(default_factory=set)
+    """Traces that annotations are about."""
+
+
+def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -> Checked:
+    """Derive again whatever can be derived in a store.
+
+    Args:
+        layout: the corpus.
+        fingerprint_of: computes a harness' fingerprint from the value of its snapshot, raising `TracemarkError` when it
+            is no snapshot; None leaves snapshots unproved.
+
+    Raises:
+        NoStoreError: when there is no store.
+        NewerFormatError: when a newer tracemark wrote it.
+    """
+    layout.require()
+    names = layout.data_files()
+    known = set(layout.snapshots())
+    catalogue, findings = _catalogue(layout)
+    counts = dict.fromkeys(("files", "bytes", "traces", "annotations", "refused", "harnesses"), 0)
+    ids: set[bytes] = set()
+    about: dict[bytes, str] = {}
+    missing: dict[str, str] = {}
+    for examined in engine.run(_examine, [_Job(layout.path(name), name) for name in names]):
+        name = examined.job.name
+        findings += examined.findings
+        counts["files"] += 1
+        counts["bytes"] += examined.size
+        counts["traces"] += len(examined.traces)
+        counts["refused" if name.startswith("refused/") else "annotations"] += len(examined.statements)
+        ids.update(row.id for row, _ in examined.traces)
+        about.update(dict.fromkeys(examined.about, name))
+        missing.update({f: name for row, _ in examined.traces if (f := row.fingerprint) and f not in known})
+        if catalogue is not None:
+            findings += _compare(catalogue, examined)
+    findings += [
+        finding("snapshot-missing", name, f"traces name the harness {f}, of which no snapshot is stored")
+        for f, name in sorted(missing.items())
+    ]
+    dangling = sorted(trace for trace in about if trace not in ids)
+    findings += [finding("annotation-dangling", about[t], f"it is about trace {t.hex()}, not stored") for t in dangling]
+    findings += _snapshots(layout, fingerprint_of)
+    counts["harnesses"] = len(known)
+    if catalogue is not None:
+        findings += _files(catalogue, names)
+        catalogue.close()
+    findings += [finding("stranger-file", name, "it is no part of a store") for name in layout.strangers()[:_SHOWN]]
+    return Checked(tuple(findings), _proved(counts, fingerprint_of is not None, catalogue is not None), counts)
+
+
+def _examine(job: _Job) -> _Examined:
+    """Read one file whole; a function of its bytes and its name alone."""
+    examined = _Examined(job)
+    try:
+        examined.size = job.path.stat().st_size
+        found = digest.sha256_file(job.path)
+        if found != job.path.name.removesuffix(SUFFIX):
+            examined.findings.append(finding("file-damaged", job.name, f"its bytes have the SHA-256 {found}"))
+        for location, line in iterate(job.path):
+            _examine_line(examined, location, line)
+    except (IntegrityError, OSError) as error:
+        examined.findings.append(finding("file-damaged", job.name, str(error)))
+    return examined
+
+
+def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
+    folder, inside, _ = examined.job.name.split("/") if examined.job.name.count("/") == 2 else ("refused", "", "")
+    if digest.canonical(digest.load_canonical(line)) != line:
+        place = f"{examined.job.name} at {location.frame_offset}+{location.offset}"
+        examined.findings.append(finding("line-not-canonical", place, "the line is not in canonical form"))
+    if folder == "segments":
+        row = project_line(line).row
+        examined.traces.append((row, location))
+        right = f"fingerprint={partition_of(row.fingerprint)}"
+        if right != inside:
+            examined.findings.append(
+                finding("wrong-partition", examined.job.name, f"trace {row.trace_id} belongs to {right}")
+            )
+    elif folder == "annotations":
+        note = project_annotation(line)
+        examined.statements.append((note.digest, location))
+        if note.trace is not None:
+            examined.about.add(note.trace)
+        if note.kind != inside:
+            examined.findings.append(
+                finding(
+                    "wrong-partition", examined.job.name, f"an annotation of kind {note.kind!r} is not of this folder"
+                )
+            )
+    else:
+        examined.statements.append((project_refused(line).digest, location))
+
+
+def _catalogue(layout: Layout) -> tuple[Reader | None, list[Finding]]:
+    name = layout.catalogue.name
+    if not layout.catalogue.exists():
+        return None, [
+            finding("catalogue-differs", name, "there is no catalogue; any command that opens the store makes it")
+        ]
+    try:
+        reader = Reader.open(layout.catalogue)
+        if reader.version() == SCHEMA:
+            return reader, []
+        reader.close()
+        return None, [finding("catalogue-differs", name, "the catalogue has another version's schema")]
+    except sqlite3.Error as error:
+        return None, [finding("catalogue-differs", name, f"the catalogue cannot be read: {error}")]
+
+
+def _compare(catalogue: Reader, examined: _Examined) -> Iterator[Finding]:
+    name = examined.job.name
+    if name not in catalogue.files():
+        return
+    if name.startswith("segments/"):
+        same = catalogue.traces_in(name) == set(examined.traces)
+    else:
+        table = "refused" if name.startswith("refused/") else "annotations"
+        same = catalogue.statements_in(table, name) == set(examined.statements)
+    if not same:
+        yield finding("catalogue-differs", name, "the catalogue holds something else of this file than its lines say")
+
+
+def _files(catalogue: Reader, names: list[str]) -> Iterator[Finding]:
+    entered = catalogue.files().keys()
+    for name in sorted(set(names) - entered):
+        yield finding("stored-not-indexed", name, "it is stored and not in the catalogue")
+    for name in sorted(entered - set(names)):
+        yield finding("catalogue-differs", name, "the catalogue holds it, and it is not stored")
+
+
+def _snapshots(layout: Layout, fingerprint_of: Callable[[JSON], str] | None) -> Iterator[Finding]:
+    for fingerprint in layout.snapshots():
+        path = layout.snapshot(fingerprint)
+        where = f"harnesses/{path.name}"
+        try:
+            data = path.read_bytes()
+            value = digest.load_canonical(data)
+            if digest.canonical(value) + b"\n" != data:
+                yield finding("line-not-canonical", where, "the snapshot is not in canonical form")
+            if fingerprint_of is not None and (found := fingerprint_of(value)) != fingerprint:
+                yield finding("snapshot-damaged", where, f"its texts give the fingerprint {found}")
+        except (digest.NotJSONError, TracemarkError, OSError) as error:
+            yield finding("snapshot-damaged", where, f"the snapshot cannot be read: {error}")
+
+
+def _proved(counts: dict[str, int], snapshots: bool, catalogue: bool) -> tuple[str, ...]:
+    proved = [
+        f"{counts['files']} data files have the SHA-256 that names them, and every frame its checksum",
+        f"{counts['traces'] + counts['annotations'] + counts['refused']} lines are canonical JSON of their format",
+        f"{counts['traces']} traces lie in the partition of their first statement",
+    ]
+    if snapshots:
+        proved.append(f"{counts['harnesses']} harness snapshots give the fingerprint that names them")
+    if catalogue:
+        proved.append(
+            "the catalogue holds these files and no others, and of each trace the id and row that follow from it"
+        )
+    return tuple(proved)

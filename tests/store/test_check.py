@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.errors import IntegrityError, NoStoreError
+from tracemark.store.annotations import refused
+from tracemark.store.check import Checked, check
+from tracemark.store.layout import Layout
+from tracemark.store.segment import Packer
+from tracemark.store.store import Store
+
+
+def codes(checked: Checked) -> set[str]:
+    return {finding.code for finding in checked.findings}
+
+
+def snapshot_of(value) -> str:
+    if "fingerprint" not in value:
+        raise IntegrityError("no snapshot")
+    return value["fingerprint"]
+
+
+@pytest.fixture
+def filled(make, root: Path) -> Layout:
+    with Store.open(root, create=True) as store:
+        store.commit_harness(make.fingerprint("a"), {"fingerprint": make.fingerprint("a")})
+        make.commit(store, *[make.trace(n, make.stamp("a")) for n in range(70)], make.trace(99))
+        make.commit(store, make.trace(99, source={"label": "copy"}))
+        trace = make.id_of(make.trace(1))
+        store.commit_annotations("stamps", [make.annotation("stamps", trace, {"harness": make.stamp("a")})])
+        store.commit_annotations("exports.sft", [make.annotation("exports.sft", None, {"traces": [trace]})])
+        store.commit_refused([refused("not-json", "a", "b", digest.sha256(b""), b"")])
+    return Layout(root)
+
+
+def tree(root: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        path.relative_to(root).as_posix(): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in root.rglob("*")
+        if path.is_file() and path.suffix not in (".db-shm", ".db-wal") and not path.name.endswith(("-shm", "-wal"))
+    }
+
+
+def test_a_whole_store_has_no_findings_and_the_check_says_what_it_proved(filled: Layout) -> None:
+    checked = check(filled, snapshot_of)
+    assert checked.findings == ()
+    assert checked.counts["traces"] == 72
+    assert checked.counts["annotations"] == 2
+    assert checked.counts["refused"] == 1
+    assert len(checked.proved) == 5
+
+
+def test_a_check_changes_nothing(filled: Layout) -> None:
+    (filled.traces / "stray").touch()
+    before = tree(filled.root)
+    check(filled, snapshot_of)
+    assert tree(filled.root) == before
+
+
+def test_no_store_is_an_error(layout: Layout) -> None:
+    with pytest.raises(NoStoreError):
+        check(layout)
+
+
+@settings(max_examples=15)
+@given(data=st.data())
+def test_any_flipped_bit_in_any_data_file_is_found(make, tmp_path_factory: pytest.TempPathFactory, data) -> None:
+    root = tmp_path_factory.mktemp("corpus")
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1), make.trace(2, make.stamp("a")))
+        store.commit_annotations("labels", [make.annotation("labels", None, {})])
+        names = store.layout.data_files()
+    path = Layout(root).path(data.draw(st.sampled_from(names)))
+    raw = bytearray(path.read_bytes())
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(raw)
+    assert "file-damaged" in codes(check(Layout(root)))
+
+
+def test_a_segment_cut_short_is_found(filled: Layout) -> None:
+    path = filled.path(filled.data_files()[-1])
+    path.write_bytes(path.read_bytes()[:-5])
+    assert "file-damaged" in codes(check(filled))
+
+
+def add(layout: Layout, folder: str, *lines: bytes) -> None:
+    packer = Packer(layout.root / "new")
+    for line in lines:
+        packer.add(line)
+    packed = packer.close()
+    target = layout.traces / folder / (packed.name + ".jsonl.zst")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    packed.temporary.rename(target)
+
+
+def test_a_segment_in_another_partition_is_found(make, filled: Layout) -> None:
+    add(filled, "segments/fingerprint=" + "b" * 16, make.trace(500))
+    Store.open(filled.root).close()
+    assert codes(check(filled)) == {"wrong-partition"}
+
+
+def test_an_annotation_in_another_folder_is_found(make, filled: Layout) -> None:
+    add(filled, "annotations/labels", digest.canonical(make.annotation("other", None, {})))
+    Store.open(filled.root).close()
+    assert codes(check(filled)) == {"wrong-partition"}
+
+
+def test_a_line_that_is_not_canonical_is_found(make, filled: Layout) -> None:
+    add(filled, "segments/fingerprint=none", make.trace(500).replace(b'"run":{', b'"run": {'))
+    Store.open(filled.root).close()
+    assert codes(check(filled)) == {"line-not-canonical"}
+
+
+def test_a_line_that_is_no_trace_is_found(filled: Layout) -> None:
+    add(filled, "segments/fingerprint=none", b'{"format":"other"}')
+    assert codes(check(filled)) == {"file-damaged", "stored-not-indexed"}
+
+
+def test_a_stored_file_that_is_not_in_the_catalogue_is_found(make, filled: Layout) -> None:
+    add(filled, "segments/fingerprint=none", make.trace(500))
+    assert codes(check(filled)) == {"stored-not-indexed"}
+
+
+def test_a_file_that_only_the_catalogue_knows_is_found(filled: Layout) -> None:
+    filled.path(next(name for name in filled.data_files() if "exports" in name)).unlink()
+    assert codes(check(filled)) == {"catalogue-differs"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE traces SET status = 'success' WHERE number = 1",
+        "UPDATE traces SET \"offset\" = 1 WHERE number = 1",
+        "DELETE FROM traces WHERE number = 3",
+        "DELETE FROM copies",
+        "DELETE FROM annotations",
+        "DELETE FROM refused",
+    ],
+)  # fmt: skip
+def test_a_catalogue_that_is_not_what_the_lines_say_is_found(filled: Layout, change: str) -> None:
+    with Store.open(filled.root) as store:
+        store.catalogue._db.execute(change)
+    assert codes(check(filled)) == {"catalogue-differs"}
+    with Store.open(filled.root) as store:
+        store.reindex()
+    assert codes(check(filled)) == set()
+
+
+def test_a_missing_or_damaged_catalogue_is_a_finding(filled: Layout) -> None:
+    filled.catalogue.write_bytes(b"nothing like a database" * 100)
+    assert codes(check(filled)) == {"catalogue-differs"}
+    filled.catalogue.unlink()
+    assert codes(check(filled)) == {"catalogue-differs"}
+    assert not filled.catalogue.exists()
+
+
+def test_a_missing_snapshot_and_one_that_gives_another_fingerprint_are_found(make, filled: Layout) -> None:
+    path = filled.snapshot(make.fingerprint("a"))
+    path.write_bytes(digest.canonical({"fingerprint": make.fingerprint("b")}) + b"\n")
+    assert codes(check(filled, snapshot_of)) == {"snapshot-damaged"}
+    path.write_bytes(b"no json")
+    assert codes(check(filled, snapshot_of)) == {"snapshot-damaged"}
+    path.unlink()
+    assert codes(check(filled, snapshot_of)) == {"snapshot-missing"}
+
+
+def test_an_annotation_about_a_trace_that_is_not_stored_is_found(make, filled: Layout) -> None:
+    with Store.open(filled.root) as store:
+        store.commit_annotations("labels", [make.annotation("labels", "0" * 64, {})])
+    assert codes(check(filled)) == {"annotation-dangling"}
+
+
+def test_a_stranger_is_named(filled: Layout) -> None:
+    (filled.segments / "notes.txt").touch()
+    assert codes(check(filled)) == {"stranger-file"}
+
+
+def test_every_finding_names_the_next_step(filled: Layout) -> None:
+    for path in [filled.path(name) for name in filled.data_files()]:
+        path.write_bytes(b"x")
+    (filled.segments / "notes.txt").touch()
+    assert all(finding.hint for finding in check(filled).findings)

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.errors import IntegrityError
+from tracemark.store.segment import FRAME_BYTES, FRAME_LINES, Packer, iterate, read_line, read_lines
+
+
+def pack(path: Path, lines: list[bytes]):
+    packer = Packer(path)
+    for line in lines:
+        packer.add(line)
+    return packer.close()
+
+
+LINES = [b'{"n":%d,"text":"%s"}' % (n, b"x" * (n % 97)) for n in range(2 * FRAME_LINES + 5)]
+
+
+def test_a_segment_is_named_by_its_own_bytes(tmp_path: Path) -> None:
+    packed = pack(tmp_path / "a", LINES)
+    assert packed is not None
+    assert packed.name == digest.sha256((tmp_path / "a").read_bytes())
+    assert packed.size == (tmp_path / "a").stat().st_size
+
+
+def test_the_same_lines_make_the_same_file(tmp_path: Path) -> None:
+    assert pack(tmp_path / "a", LINES).name == pack(tmp_path / "b", LINES).name
+
+
+def test_a_stream_reader_reads_across_frames(tmp_path: Path) -> None:
+    pack(tmp_path / "a", LINES)
+    with (tmp_path / "a").open("rb") as file:
+        data = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()
+    assert data == b"".join(line + b"\n" for line in LINES)
+
+
+def test_the_zstd_program_reads_a_segment_where_it_is_installed(tmp_path: Path) -> None:
+    pack(tmp_path / "a", LINES)
+    program = shutil.which("zstd")
+    expected = b"".join(line + b"\n" for line in LINES)
+    if program is None:
+        data = zstandard.ZstdDecompressor().stream_reader((tmp_path / "a").read_bytes(), read_across_frames=True).read()
+    else:
+        data = subprocess.run([program, "-dc", str(tmp_path / "a")], capture_output=True, check=True).stdout
+    assert data == expected
+
+
+def test_every_frame_has_a_checksum_its_content_size_and_no_dictionary(tmp_path: Path) -> None:
+    packed = pack(tmp_path / "a", LINES)
+    data = (tmp_path / "a").read_bytes()
+    starts = {location.frame_offset for location in packed.locations}
+    assert len(starts) == 3
+    for start in starts:
+        parameters = zstandard.get_frame_parameters(data[start:])
+        assert (parameters.has_checksum, parameters.dict_id) == (True, 0)
+        assert parameters.content_size > 0
+
+
+def test_a_large_line_closes_its_frame(tmp_path: Path) -> None:
+    packed = pack(tmp_path / "a", [b"s", b"x" * FRAME_BYTES, b"t"])
+    assert [location.frame_offset > 0 for location in packed.locations] == [False, False, True]
+
+
+@given(lines=st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b" ")), min_size=1, max_size=200))
+def test_every_line_is_read_back_by_its_location_and_in_order(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    path = tmp_path_factory.mktemp("segment") / "a"
+    packed = pack(path, lines)
+    assert [read_line(path, location) for location in packed.locations] == lines
+    assert list(read_lines(path, packed.locations)) == lines
+    assert list(iterate(path)) == list(zip(packed.locations, lines, strict=True))
+
+
+def test_no_lines_make_no_file(tmp_path: Path) -> None:
+    assert pack(tmp_path / "a", []) is None
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("kept", [1, 10, 100, -1])
+def test_a_segment_cut_short_is_an_integrity_error(tmp_path: Path, kept: int) -> None:
+    pack(tmp_path / "a", LINES)
+    data = (tmp_path / "a").read_bytes()
+    (tmp_path / "a").write_bytes(data[:kept])
+    with pytest.raises(IntegrityError):
+        list(iterate(tmp_path / "a"))
+
+
+def test_a_line_that_was_cut_off_is_an_integrity_error(tmp_path: Path) -> None:
+    packed = pack(tmp_path / "a", LINES)
+    last = packed.locations[-1]
+    for kept in (0, 10, last.frame_offset, last.frame_offset + 20):
+        (tmp_path / "b").write_bytes((tmp_path / "a").read_bytes()[:kept])
+        with pytest.raises(IntegrityError):
+            read_line(tmp_path / "b", last)
+
+
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_flipped_bit_never_gives_other_lines_without_an_error(
+    tmp_path_factory: pytest.TempPathFactory, place: float, bit: int
+) -> None:
+    path = tmp_path_factory.mktemp("segment") / "a"
+    pack(path, LINES)
+    data = bytearray(path.read_bytes())
+    data[int(place * len(data))] ^= 1 << bit
+    path.write_bytes(data)
+    try:
+        lines = [line for _, line in iterate(path)]
+    except IntegrityError:
+        return
+    assert lines == LINES
+
+
+def test_a_missing_segment_is_an_integrity_error(tmp_path: Path) -> None:
+    with pytest.raises(IntegrityError, match="missing"):
+        list(iterate(tmp_path / "gone"))

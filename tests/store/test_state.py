@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.store.state import Statement, in_force, join, relation
+
+SMALL = st.dictionaries(st.sampled_from(["task", "seed", "split"]), st.sampled_from(["a", "b", 1]), max_size=3)
+STATUS = st.sampled_from(["success", "failure", "unknown"])
+LETTERS = st.sampled_from([None, "a", "b"])
+
+
+def statements(make) -> st.SearchStrategy[Statement]:
+    return st.builds(
+        lambda letter, evidence, run, status: Statement("", make.stamp(letter, evidence), run, {"status": status}),
+        LETTERS, st.sampled_from(["recorded", "corroborated", "claimed"]), SMALL, STATUS,
+    )  # fmt: skip
+
+
+@given(data=st.data())
+def test_the_order_of_statements_decides_no_conflict_and_nothing_uncontested(make, data) -> None:
+    said = data.draw(st.lists(statements(make), min_size=1, max_size=4))
+    one, other = join(said), join(said[::-1])
+    assert one.conflicts == other.conflicts
+    if not one.conflicts:
+        assert digest.canonical(one.content()) == digest.canonical(other.content())
+
+
+@given(data=st.data())
+def test_a_statement_made_twice_adds_nothing(make, data) -> None:
+    said = data.draw(st.lists(statements(make), min_size=1, max_size=4))
+    for statement in said:
+        assert relation(said, statement) == "nothing"
+
+
+def test_knowledge_strengthens_and_disagreement_contests(make) -> None:
+    first = Statement("", {}, {"task": "t"}, {"status": "unknown"})
+    claimed = Statement("", make.stamp("a", "claimed"))
+    recorded = Statement("", make.stamp("a", "recorded"))
+    assert relation([first], claimed) == "strengthens"
+    assert relation([first, claimed], recorded) == "strengthens"
+    assert relation([first, recorded], claimed) == "nothing"
+    assert relation([first, recorded], Statement("", make.stamp("b"))) == "contests"
+    assert relation([first], Statement("", outcome={"status": "success"})) == "strengthens"
+    assert (
+        relation([Statement("", outcome={"status": "success"})], Statement("", outcome={"status": "failure"}))
+        == "contests"
+    )
+
+
+def test_a_contested_harness_or_status_is_not_known(make) -> None:
+    joined = join([
+        Statement("", make.stamp("a"), {}, {"status": "success", "reward": 1.0}),
+        Statement("", make.stamp("b"), {}, {"status": "failure"}),
+    ])  # fmt: skip
+    assert "harness.declared.fingerprint" in joined.conflicts
+    assert "outcome.status" in joined.conflicts
+    assert "fingerprint" not in joined.harness["declared"]
+    assert joined.outcome["status"] == "unknown"
+
+
+def test_a_contradiction_takes_the_fingerprint_away(make) -> None:
+    refuted = make.stamp("a")
+    del refuted["declared"]["fingerprint"]
+    refuted["contradictions"] = [{"component": "runtime", "part": "only", "text": "x"}]
+    for said in ([make.stamp("a"), refuted], [refuted, make.stamp("a")]):
+        joined = join([Statement("", stamp) for stamp in said])
+        assert "fingerprint" not in joined.harness["declared"]
+        assert joined.conflicts == ()
+
+
+def test_labels_and_observed_digests_never_conflict(make) -> None:
+    named = make.stamp("a")
+    named["declared"]["name"] = "another label"
+    observed = [
+        {"observed": {"runtime": [{"part": "p", "form": "rendered", "digest": letter * 64}]}} for letter in "ab"
+    ]
+    joined = join([Statement("", stamp) for stamp in (make.stamp("a"), named, *observed)])
+    assert joined.conflicts == ()
+    assert len(joined.harness["observed"]["runtime"]) == 2
+
+
+@pytest.mark.parametrize(("a", "b"), [(True, 1), (False, 0)])
+def test_true_is_not_one(a: Any, b: Any) -> None:
+    assert join([Statement("", run={"x": a}), Statement("", run={"x": b})]).conflicts == ("run.x",)
+
+
+def test_a_head_is_replaced_by_half(make) -> None:
+    head = Statement("h", make.stamp("a"), {"task": "t"}, {"status": "success"})
+    kept = in_force(head, [], {"stamps": frozenset({"h"})})
+    assert kept == [Statement("h", None, {"task": "t"}, {"status": "success"})]
+    kept = in_force(head, [], {"outcomes": frozenset({"h"})})
+    assert kept == [Statement("h", make.stamp("a"), {"task": "t"}, None)]
