@@ -222,8 +222,11 @@ def test_bytecode_of_an_imported_module_does_not_count(desk, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", [".DS_Store", "prompts/.DS_Store", "logic/tools.py~", "logic/.tools.py.swp", "#notes#", ".#lock", ".git/HEAD",
-             "logic/__pycache__/x.pyc", ".mypy_cache/a/b.json"]
+    "name",
+    [
+        ".DS_Store", "prompts/.DS_Store", "logic/tools.py~", "logic/.tools.py.swp", "#notes#", ".#lock", ".git/HEAD",
+        "logic/__pycache__/x.pyc", ".mypy_cache/a/b.json",
+    ],
 )  # fmt: skip
 def test_what_the_algorithm_ignores_does_not_count(desk, name):
     before = desk.load()

@@ -138,8 +138,7 @@ class _Converter:
         self.seen: set[int] = set()
 
     def convert(self, node: Node, place: Place) -> Any:
-        where = _where(node)
-        self.reading.places.setdefault(place, where)
+        where = self.reading.places.setdefault(place, _where(node))
         if id(node) in self.seen:
             self._refuse(place, where, "aliases are not supported; write the value out")
             return None
