@@ -36,6 +36,7 @@ class Entry(NamedTuple):
 _READING: Errors = (NegativeAnswerError, NoStoreError)
 _STORE: Errors = (NoStoreError, LockedError, NewerFormatError, IntegrityError)
 _DECISION: Errors = (*_STORE, LedgerChainError)
+_LEDGER: Errors = (NoStoreError, LockedError, NewerFormatError, LedgerChainError)
 
 GROUPS: dict[str, str] = {
     "harness": "List, compare, check and accept harness versions.",
@@ -46,18 +47,18 @@ GROUPS: dict[str, str] = {
 
 COMMANDS: dict[str, Entry] = {
     "init": Entry("Lay out a new corpus."),
-    "harness list": Entry("List the known harness versions.", (NegativeAnswerError, *_STORE)),
+    "harness list": Entry("List the known harness versions.", (NegativeAnswerError, *_DECISION)),
     "harness show": Entry("Show a harness version's fingerprint, components and parts.", _READING),
     "harness diff": Entry("Show in which parts two harness versions differ.", _READING),
     "harness check": Entry("Check harness versions for everything that weakens a fingerprint.", _READING),
-    "harness accept": Entry("Make a harness version the accepted one.", (NegativeAnswerError, *_DECISION)),
+    "harness accept": Entry("Make a harness version the accepted one.", (NegativeAnswerError, *_LEDGER)),
     "ingest": Entry("Read traces from PATHS into the store.", (NegativeAnswerError, *_STORE, NothingReadableError)),
     "traces list": Entry("List stored traces.", _DECISION),
     "traces show": Entry("Show one stored trace.", _STORE),
     "traces find": Entry("Find traces by words of task, messages or tool names.", _DECISION),
     "audit": Entry("Tell where a trace, an export or a harness comes from.", (NegativeAnswerError, *_DECISION)),
     "export sft": Entry("Write a supervised fine-tuning set.", (*_DECISION, ExportRefusedError)),
-    "check": Entry("Check the corpus, changing nothing.", (NegativeAnswerError, *_DECISION)),
+    "check": Entry("Check the corpus, changing nothing.", (NegativeAnswerError, *_STORE)),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
     "retract": Entry("Take a trace out of every later export.", _DECISION),
     "reinstate": Entry("Lift the retraction of a trace.", (NegativeAnswerError, *_DECISION)),
