@@ -68,7 +68,8 @@ DETAILS = {
 }
 """Every detail of `not-trainable`, with its meaning."""
 
-_LONE_SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*\\ud[89a-f]")
+_ESCAPED = re.compile(rb"(\\+)ud[89a-f]")
+_PLAIN = frozenset({str, bool, float, type(None)})
 
 
 class Rendered(NamedTuple):
@@ -108,7 +109,8 @@ def render(trajectory: Mapping[str, JSON], known: Facts, bound: Sequence[dict[st
     except _UntrainableError as error:
         return Rendered(None, str(error))
     line = digest.canonical(row) + b"\n"
-    if b"\\ud" in line and _LONE_SURROGATE.search(line):
+    # canonical JSON escapes a letter so only when it is half a character; an even number of backslashes is text
+    if b"\\ud" in line and any(len(match[1]) % 2 for match in _ESCAPED.finditer(line)):
         return Rendered(None, "lone-surrogate")
     return Rendered(line, None)
 
@@ -155,18 +157,24 @@ def _assistant(step: Mapping[str, JSON], calls: list[dict[str, JSON]]) -> dict[s
     message: dict[str, JSON] = {"role": "assistant", "content": _content(step.get("message"))}
     if step.get("reasoning_content") is not None:
         message["reasoning_content"] = step["reasoning_content"]
-    if any(call["arguments"].keys() == {"_raw"} for call in calls):
-        raise _UntrainableError("unparsed-arguments")
     if calls:
         message["tool_calls"] = [
             {
                 "id": call["tool_call_id"],
                 "type": "function",
-                "function": {"name": call["function_name"], "arguments": _exact(call["arguments"])},
+                "function": {"name": call["function_name"], "arguments": _arguments(call["arguments"])},
             }
             for call in calls
         ]
     return message
+
+
+def _arguments(value: dict[str, JSON]) -> dict[str, JSON]:
+    if len(value) == 1 and "_raw" in value:
+        raise _UntrainableError("unparsed-arguments")
+    if not _PLAIN.issuperset(map(type, value.values())):
+        _refuse_inexact(value)
+    return value
 
 
 def _answers(calls: list[dict[str, JSON]], results: list[dict[str, JSON]]) -> list[dict[str, JSON]]:
@@ -175,25 +183,23 @@ def _answers(calls: list[dict[str, JSON]], results: list[dict[str, JSON]]) -> li
         if len(results) > 1:
             raise _UntrainableError("unlinked-results")
         return [{"role": "user", "content": _content(result.get("content"))} for result in results]
-    names = {call["tool_call_id"]: call["function_name"] for call in calls}
-    if results and len(names) != len(calls):
+    if len(calls) == len(results) == 1:
+        return [_answer(calls[0], results[0])]
+    by_id = {call["tool_call_id"]: call for call in calls}
+    linked = [result.get("source_call_id") for result in results]
+    if results and (len(by_id) != len(calls) or len(set(linked)) != len(linked) or not by_id.keys() >= set(linked)):
         raise _UntrainableError("unlinked-results")
-    answered = set()
-    messages = []
-    for result in results:
-        call_id = result.get("source_call_id")
-        if (
-            call_id is None
-            and len(calls) == len(results) == 1
-            and "original_call_id" not in (result.get("extra") or {})
-        ):
-            call_id = calls[0]["tool_call_id"]
-        if call_id not in names or call_id in answered:
-            raise _UntrainableError("unlinked-results")
-        answered.add(call_id)
-        content = _content(result.get("content"))
-        messages.append({"role": "tool", "tool_call_id": call_id, "name": names[call_id], "content": content})
-    return messages
+    return [_answer(by_id[call_id], result) for call_id, result in zip(linked, results, strict=True)]
+
+
+def _answer(call: dict[str, JSON], result: dict[str, JSON]) -> dict[str, JSON]:
+    linked = result.get("source_call_id")
+    if linked is None and "original_call_id" in (result.get("extra") or ()):
+        raise _UntrainableError("unlinked-results")
+    if linked not in (None, call["tool_call_id"]):
+        raise _UntrainableError("unlinked-results")
+    content = _content(result.get("content"))
+    return {"role": "tool", "tool_call_id": call["tool_call_id"], "name": call["function_name"], "content": content}
 
 
 def _content(value: JSON) -> str | list[dict[str, str]]:
@@ -235,7 +241,7 @@ def _wrapped(definitions: bytes) -> list[JSON] | str:
                 return "tools-unreadable"
         wrapped.append(definition)
     try:
-        _exact(wrapped)
+        _refuse_inexact(wrapped)
     except _UntrainableError as error:
         return str(error)
     return wrapped
@@ -260,8 +266,8 @@ def _padded(value: JSON) -> bool:
     return False
 
 
-def _exact(value: JSON) -> JSON:
-    """Return `value`; raise when a number in it is one that common loaders change."""
+def _refuse_inexact(value: JSON) -> None:
+    """Raise when a number in `value` is one that common loaders change."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -271,4 +277,3 @@ def _exact(value: JSON) -> JSON:
             stack.extend(item)
         elif isinstance(item, int) and not -(2**63) <= item < 2**63:
             raise _UntrainableError("integer-beyond-64-bit")
-    return value
