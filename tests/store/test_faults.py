@@ -1,4 +1,4 @@
-"""Every row of the crash table: a process is killed there, the store is opened again, checked, and the work repeated."""
+"""Every row of the crash table: a process is killed there, the store opened again, checked, and the work repeated."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tracemark import digest
 from tracemark.durable import CrashPoint
 from tracemark.findings import any_error
 from tracemark.store.check import check
@@ -43,8 +44,9 @@ from pathlib import Path
 from tracemark import digest
 from tracemark.store.store import Store
 
+lines = Path(sys.argv[2]).read_bytes().splitlines()
 with Store.open(Path(sys.argv[1]), create=True) as store:
-    store.commit_annotations("labels", [digest.load_canonical(line) for line in Path(sys.argv[2]).read_bytes().splitlines()])
+    store.commit_annotations("labels", [digest.load_canonical(line) for line in lines])
 """
 
 
@@ -95,8 +97,6 @@ def test_a_commit_of_traces_killed_anywhere_is_whole_or_absent_and_can_be_repeat
 def test_a_commit_of_annotations_killed_anywhere_is_whole_or_absent_and_can_be_repeated(
     make, tmp_path: Path, point: CrashPoint
 ) -> None:
-    from tracemark import digest
-
     (tmp_path / "lines").write_bytes(digest.canonical(make.annotation("labels", None, {"x": 1})) + b"\n")
     assert run(COMMIT_ANNOTATIONS, tmp_path / "whole", tmp_path / "lines") == 0
     root = tmp_path / "corpus"

@@ -198,7 +198,7 @@ def test_an_ambiguous_prefix_names_the_candidates(make, root: Path, monkeypatch:
         first = next(letter for letter in "0123456789abcdef" if sum(i.startswith(letter) for i in ids) > 1)
         with pytest.raises(UsageError) as error:
             store.resolve(first)
-    assert [i for i in ids if i.startswith(first)][0] in str(error.value)
+    assert next(i for i in ids if i.startswith(first)) in str(error.value)
 
 
 def test_raw_records_lead_to_their_traces(make, root: Path) -> None:

@@ -8,8 +8,8 @@ that failed is a finding, because the next opening makes up for it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -81,9 +81,14 @@ class Store(Reading):
 
     # --- writing
 
-    def workspace(self) -> AbstractContextManager[Path]:
+    @contextmanager
+    def workspace(self) -> Iterator[Path]:
         """Give a private folder for drafts; at the end of the `with` block it is gone, with all that is uncommitted."""
-        return temporary_folder(self.layout.temporaries)
+        with ExitStack() as stack:
+            # a folder that is being made looks like one whose owner is dead until its lock is held
+            with lock(self.layout.locks / "workspace", blocking=True):
+                folder = stack.enter_context(temporary_folder(self.layout.temporaries))
+            yield folder
 
     def commit_segment(self, draft: SegmentDraft) -> bool:
         """Give a draft its final name; when this returns, its traces are durable.
