@@ -267,7 +267,7 @@ def _components(joined: Joined) -> dict[str, dict[str, Any]]:
 
 
 def _differences(corpus: Corpus, joined: Joined, content: Content) -> list[str]:
-    """Return in which parts the trace differs from the accepted harness: by its stamp, else by what the content shows."""
+    """Return in which parts the trace differs from the accepted harness: by its stamp, else by its content."""
     accepted = corpus.by_fingerprint.get(corpus.accepted or "")
     if accepted is None:
         return []

@@ -1,7 +1,7 @@
 """One export job: traces of one segment, judged and rendered; runs in a worker process.
 
-Only what the catalogue alone cannot decide comes here. The rows of all traces that pass are written to a spool file, and
-the caller, who sees all segments, picks from it.
+Only what the catalogue alone cannot decide comes here. The rows of all traces that pass are written to a spool file,
+and the caller, who sees all segments, picks from it.
 """
 
 from __future__ import annotations

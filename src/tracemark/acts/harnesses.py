@@ -38,8 +38,6 @@ class HarnessShown(Report):
     """Component to digest."""
     parts: dict[str, dict[str, str]]
     """Component to part to digest, in the harness's order."""
-    accepted: bool
-    """Whether it is the accepted one."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,6 @@ def show(root: Path, name: str) -> HarnessShown:
         identity.fingerprint,
         dict(identity.components),
         {component: dict(parts) for component, parts in identity.parts.items()},
-        identity.fingerprint == corpus.accepted,
     )
 
 

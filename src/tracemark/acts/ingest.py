@@ -25,12 +25,14 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refusals, work
 from tracemark.acts.known import Known, Settled
 from tracemark.acts.pinned import require_pulled
+from tracemark.durable import make_folder
 from tracemark.errors import NothingReadableError, TracemarkError
 from tracemark.findings import Finding, Report, any_error
 from tracemark.harness import snapshot
 from tracemark.harness.harness import Harness
 from tracemark.importers.base import Limits
 from tracemark.importers.source import Plan, plan
+from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
 
@@ -128,6 +130,7 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
             store = stack.enter_context(open_store(root)) if Layout(root).store_file.exists() else None
         else:
             store = stack.enter_context(open_store(root, create=True))
+            _make_folders(store.layout)
             folder = stack.enter_context(store.workspace())
         run = _Run(store, Known(store, folder), known, tally, dry_run=options.dry_run)
         run.take(refusals(planned.refused))
@@ -135,6 +138,14 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
             run.take(result)
         tally.note(store.findings if store is not None else [])
     return _report(tally, sources, options)
+
+
+def _make_folders(layout: Layout) -> None:
+    """Make every folder that ingest may write to: a pipeline expects its outputs also where nothing was written."""
+    for folder in (layout.segments, layout.harnesses, layout.refused):
+        make_folder(folder)
+    for kind in (STAMPS, OUTCOMES):
+        make_folder(layout.annotations / kind)
 
 
 def _beside(sources: Sequence[Path]) -> dict[str, Harness]:
@@ -210,11 +221,11 @@ class _Run:
                 self._store.commit_segment(draft)
             else:
                 draft.temporary.unlink(missing_ok=True)
-        for kind, annotations in settled.annotations.items():
-            if annotations and self._store is not None:
-                for annotation in annotations:
+        for kind, said in settled.annotations.items():
+            if said and self._store is not None:
+                for annotation in said:
                     self._snapshot(_named(annotation))
-                self._store.commit_annotations(kind, annotations)
+                self._store.commit_annotations(kind, said)
 
     def _snapshot(self, fingerprint: str | None) -> None:
         if fingerprint is None or self._store is None or fingerprint in self._snapshots:

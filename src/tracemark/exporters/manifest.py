@@ -33,7 +33,7 @@ NAME = "manifest.json"
 CARD = "README.md"
 """The dataset card's file name."""
 
-OBJECTS = ("harness_versions", "params.yaml", "dvc.yaml")
+OBJECTS = ("harness_versions", "params.yaml")
 """What a manifest names by its git object id, relative to the corpus."""
 
 

@@ -1,0 +1,1 @@
+"""The corpus as a DVC pipeline: what each stage reads, and what it writes."""
