@@ -1,7 +1,9 @@
 """The file that a run writes while it happens."""
 
 import errno
+import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,15 @@ def test_after_a_failed_write_nothing_more_is_written(tmp_path: Path, monkeypatc
         journal.write({"event": "step"})
     assert journal.path.read_bytes() == b'{"ev'
     journal.close()
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "x.journal.jsonl")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: journal.write({"event": "step", "number": number}), range(400)))
+    journal.close()
+    numbers = [json.loads(line)["number"] for line in journal.path.read_bytes().splitlines()]
+    assert sorted(numbers) == list(range(400))
 
 
 def test_what_is_no_json_is_refused_and_breaks_nothing(tmp_path: Path) -> None:

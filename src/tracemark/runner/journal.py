@@ -15,6 +15,7 @@ import os
 import re
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from tracemark import digest, durable
@@ -38,6 +39,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._broken = False
+        self._turn = Lock()
         durable.make_folder(path.parent)
         with ExitStack() as stack:
             try:
@@ -52,23 +54,25 @@ class Journal:
             self._open = stack.pop_all()
 
     def write(self, event: dict[str, Any]) -> None:
-        """Append one event.
+        """Append one event; several threads may.
 
         Raises:
             UsageError: when the event holds a value that JSON has not; nothing is written then.
             TracemarkError: when an earlier write failed, because what follows a half-written line cannot be read.
             OSError: when the system cannot write.
         """
-        if self._broken:
-            raise TracemarkError("the journal is broken by an earlier failed write", where=self.path.name)
         try:
             line = digest.canonical(event) + b"\n"
         except (TypeError, ValueError) as problem:
             raise UsageError(f"what was recorded is no JSON: {problem}", where=self.path.name) from None
-        self._broken = True
-        if os.write(self._descriptor, line) != len(line):
-            raise TracemarkError("the journal could not be written whole", where=self.path.name, hint="free some space")
-        self._broken = False
+        with self._turn:
+            if self._broken:
+                raise TracemarkError("the journal is broken by an earlier failed write", where=self.path.name)
+            self._broken = True
+            if os.write(self._descriptor, line) != len(line):
+                hint = "free some space and run again"
+                raise TracemarkError("the journal could not be written whole", where=self.path.name, hint=hint)
+            self._broken = False
 
     def close(self) -> None:
         """Make everything written durable and release the lock. Closing twice does nothing.

@@ -54,6 +54,8 @@ class Recorder:
         """The journal."""
         self._start = start
         self._clock = clock
+        # a run may change its working directory
+        self._folder = None if harness.folder is None else harness.folder.absolute()
         self._live = Live(harness)
         self._bound = {name: harness.tool_schema(name) for name in harness.manifest.tool_bindings}
         self._journal: Journal | None = None
@@ -293,10 +295,10 @@ class Recorder:
             self._contradict(contradiction)
 
     def _disk_differs(self) -> bool:
-        if self.harness.folder is None:
+        if self._folder is None:
             return False
         try:
-            return load(self.harness.folder).identity.fingerprint != self.harness.identity.fingerprint
+            return load(self._folder).identity.fingerprint != self.harness.identity.fingerprint
         except TracemarkError:
             return True
 
@@ -358,7 +360,7 @@ def record(
     _validated(Run, facts, "run")
     who = {"name": "agent", "version": "unknown", **(agent or {})}
     loaded = harness if isinstance(harness, Harness) else load(Path(harness))
-    path = free_path(Path(inbox), name, facts)
+    path = free_path(Path(inbox).absolute(), name, facts)
     return Recorder(loaded, path, {"run": facts, "agent": who}, clock or SystemClock())
 
 

@@ -1,0 +1,65 @@
+"""Where a run disagrees with its harness while it is recorded."""
+
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from tracemark.harness.loading import load
+from tracemark.model.harness import PromptTemplate, Runtime
+from tracemark.runner import compare
+
+SENT = "Hurry. Help"
+
+
+def rendered(**members: Any) -> list[tuple[PromptTemplate, str]]:
+    stated = {"name": "task", "text": "", "role": "user", **members}
+    return [(PromptTemplate.model_validate(stated), SENT)]
+
+
+def disagreeing(make_harness: Any, texts: list[tuple[PromptTemplate, str]], *messages: Any) -> list[str]:
+    return [each.part for each in compare.request(load(make_harness()), texts, messages, None)]
+
+
+def test_a_request_that_holds_the_rendering_agrees(make_harness: Any) -> None:
+    assert disagreeing(make_harness, rendered(), {"role": "user", "content": SENT}) == []
+
+
+def test_content_in_parts_is_compared_by_its_text(make_harness: Any) -> None:
+    parts = [{"type": "image_url", "image_url": {}}, {"type": "text", "text": SENT}]
+    assert disagreeing(make_harness, rendered(), {"role": "user", "content": parts}) == []
+
+
+@pytest.mark.parametrize("content", ["Help", None, 7, []])
+def test_another_message_in_its_place_disagrees(make_harness: Any, content: Any) -> None:
+    assert disagreeing(make_harness, rendered(), {"role": "user", "content": content}) == ["task"]
+
+
+def test_a_message_that_is_missing_disagrees_with_what_was_rendered(make_harness: Any) -> None:
+    assert disagreeing(make_harness, rendered()) == ["task"]
+
+
+def test_a_template_of_any_position_may_stand_in_a_later_message(make_harness: Any) -> None:
+    messages = ({"role": "user", "content": "Before"}, {"role": "user", "content": SENT})
+    assert disagreeing(make_harness, rendered(), *messages) == ["task"]
+    assert disagreeing(make_harness, rendered(position="any"), *messages) == []
+
+
+def test_a_template_of_another_agent_is_not_looked_for(make_harness: Any) -> None:
+    assert disagreeing(make_harness, rendered(agent="helper")) == []
+
+
+def test_the_process_is_compared_with_the_declared_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESK_MODE", "strict")
+    monkeypatch.delenv("DESK_LEVEL", raising=False)
+    assert compare.surroundings(Runtime(environment={"DESK_MODE": "strict"})) == ([], [])
+    for declared in ({"DESK_MODE": "lax"}, {"DESK_LEVEL": "1"}):
+        found, _ = compare.surroundings(Runtime(environment=declared))
+        assert [(each.component, each.part) for each in found] == [("runtime", "environment")]
+
+
+def test_installed_packages_are_compared_where_their_version_is_known() -> None:
+    assert compare.surroundings(Runtime(packages={"pytest": version("pytest")})) == ([], [])
+    found, _ = compare.surroundings(Runtime(packages={"pytest": "0.1"}))
+    assert [each.part for each in found] == ["packages"]
+    assert compare.surroundings(Runtime(packages={"no_such_package": "1"})) == ([], ["packages"])
