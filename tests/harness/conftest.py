@@ -87,6 +87,12 @@ class Folder:
         return [found.code for found in (*examined.problems, *examined.findings)]
 
 
+@pytest.fixture(scope="session")
+def make_desk() -> type[Folder]:
+    """What writes the folder anew at a path."""
+    return Folder
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "harness_versions" / "desk")

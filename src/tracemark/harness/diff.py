@@ -89,7 +89,7 @@ def compare(old: Harness, new: Harness) -> list[Difference]:
         shared_before = [part for part in before if part in after]
         shared_after = [part for part in after if part in before]
         if component in ("prompt_templates", "observation_handlers") and shared_before != shared_after:
-            order = _unified("order", "\n".join(before), "\n".join(after))
+            order = _unified("order", *("".join(f"{part}\n" for part in parts) for parts in (before, after)))
             found.append(Difference(component, "", Kind.REORDERED, (), (order,) if order else ()))
     return found
 

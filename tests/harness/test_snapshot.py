@@ -1,0 +1,164 @@
+"""A snapshot suffices, for ever, to compute a fingerprint again."""
+
+import copy
+import json
+import shutil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.errors import IntegrityError, NewerFormatError
+from tracemark.harness import snapshot
+from tracemark.harness.harness import load
+
+
+@pytest.fixture
+def full(desk):
+    """A harness that uses everything a snapshot can hold."""
+    desk.write("logo.bin", b"\xff\xfe")
+    desk.write("crlf.md", "a\r\nb\n")
+    desk.write("prompts/rules.j2", "Rule one.")
+    desk.write("../../lib/shared.py", "X = open('x')\n")
+    desk.replace("logic/helper.py", "def find", "import shared\n\n\ndef find")
+    desk.replace("harness.yaml", "text: Be brief.", "text: '{% include \"prompts/rules.j2\" %}', syntax: jinja")
+    desk.replace("harness.yaml", "limit: 50", "limit: null, deep: {none: null, big: 123456789012345678901234567890}")
+    desk.write("harness.yaml", (desk.path / "harness.yaml").read_text() + "roots: [../../lib]\n")
+    return desk
+
+
+def test_a_snapshot_is_canonical_json_and_a_line_feed(full):
+    raw = snapshot.to_bytes(full.load())
+    assert raw.endswith(b"}\n")
+    assert digest.canonical(digest.load_canonical(raw)) + b"\n" == raw
+
+
+def test_a_snapshot_reads_back_to_the_same_harness(full):
+    harness = full.load()
+    again = snapshot.from_bytes(snapshot.to_bytes(harness))
+    assert again.folder is None
+    assert (again.name, again.identity, again.files, again.manifest) == (
+        harness.name, harness.identity, harness.files, harness.manifest,
+    )  # fmt: skip
+    assert (again.closures, again.includes, again.unassigned) == (
+        harness.closures,
+        harness.includes,
+        harness.unassigned,
+    )
+    assert (again.findings, again.incomplete) == (harness.findings, harness.incomplete)
+    assert again.findings
+    assert snapshot.to_bytes(again) == snapshot.to_bytes(harness)
+
+
+def test_a_snapshot_needs_no_folder(full, tmp_path):
+    harness = full.load()
+    raw = snapshot.to_bytes(harness)
+    shutil.rmtree(tmp_path / "harness_versions")
+    assert snapshot.from_bytes(raw).identity == harness.identity
+
+
+def test_parts_keep_the_order_of_the_manifest(desk):
+    assert list(snapshot.from_bytes(snapshot.to_bytes(desk.load())).identity.parts["prompt_templates"]) == [
+        "system",
+        "style",
+    ]
+
+
+def test_the_file_is_named_after_the_fingerprint():
+    assert snapshot.file_name("tm1:" + "a" * 64) == "a" * 64 + ".json"
+
+
+def test_no_path_of_this_machine_is_in_a_snapshot(full, tmp_path):
+    assert str(tmp_path).encode() not in snapshot.to_bytes(full.load())
+
+
+def test_text_stays_readable_and_other_bytes_are_base64(full):
+    files = snapshot.write(full.load())["files"]
+    assert files["prompts/system.md"] == {"text": "You serve {shop} on {day}.\nBe exact.\n"}
+    assert files["crlf.md"] == {"text": "a\r\nb\n"}
+    assert files["logo.bin"] == {"base64": "//4="}
+
+
+def changes(value, path=()):
+    """Paths of every member and element within a JSON value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield (*path, key)
+        yield from changes(item, (*path, key))
+
+
+LABELS = {"findings", "incomplete"}
+
+
+@given(st.data())
+def test_whatever_is_taken_out_of_a_snapshot_is_missed(make_desk, tmp_path_factory, data):
+    written = snapshot.write(make_desk(tmp_path_factory.mktemp("desk")).load())
+    labels = [("manifest", member) for member in ("name", "description", "roots", "packages", "ignore")]
+    paths = [p for p in changes(written) if p[0] not in LABELS and p[:2] not in labels and p[0] != "algorithm"]
+    path = data.draw(st.sampled_from(paths))
+    damaged = copy.deepcopy(written)
+    inner = damaged
+    for step in path[:-1]:
+        inner = inner[step]
+    taken = inner.pop(path[-1])
+    if path[0] == "manifest" and taken in ({}, [], False, "literal", "system", "first", "all"):
+        return
+    with pytest.raises(IntegrityError):
+        snapshot.read(damaged)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"Be exact", b"Be vague"),
+        (b'"fingerprint":"tm1:', b'"fingerprint":"tm2:'),
+        (b'"steps":30', b'"steps":31'),
+        (b'"mutates":true', b'"mutates":false'),
+        (b'"base64":"//4="', b'"base64":"//0="'),
+        (b'"base64":"//4="', b'"base64":"%"'),
+        (b'"logic.base":"logic/base.py"', b'"logic.base":"logic/tools.py"'),
+        (b'"format":"tracemark/harness/1"', b'"format":"tracemark/harness/9"'),
+    ],
+)
+def test_a_changed_snapshot_is_found_out(full, old, new):
+    raw = snapshot.to_bytes(full.load())
+    assert old in raw
+    with pytest.raises(IntegrityError):
+        snapshot.from_bytes(raw.replace(old, new))
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"null", b"{}", b'{"format":"tracemark/trace/1"}'])
+def test_what_is_no_snapshot_is_refused(raw):
+    with pytest.raises(IntegrityError):
+        snapshot.from_bytes(raw)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["manifest", "files", "closures", "fingerprint", "components", "parts", "includes"]),
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=3),
+            lambda v: st.lists(v, max_size=2) | st.dictionaries(st.text(max_size=3), v, max_size=2),
+            max_leaves=4,
+        ),
+    )
+)
+def test_members_of_any_kind_are_refused_without_a_traceback(members):
+    with pytest.raises(IntegrityError):
+        snapshot.read({**members, "format": snapshot.FORMAT})
+
+
+def test_a_newer_snapshot_says_so():
+    with pytest.raises(NewerFormatError):
+        snapshot.from_bytes(b'{"format":"tracemark/harness-snapshot/2"}')
+
+
+def test_a_snapshot_is_plain_json(full):
+    value = json.loads(snapshot.to_bytes(full.load()))
+    assert value["format"] == "tracemark/harness-snapshot/1"
+    assert value["algorithm"] == "tracemark-harness/1"
+    assert value["closures"]["logic/tools.py:look_up"] == {
+        "logic.helper": "logic/helper.py", "logic.tools": "logic/tools.py", "shared": "root:shared.py",
+    }  # fmt: skip
+    assert load(full.path).fingerprint == value["fingerprint"]
