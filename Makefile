@@ -26,7 +26,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $(READY)
 
 demo: $(READY)  ## run the example pipeline and show what it did
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python domains/support_desk/demo.py
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/demo.py
 
 test: $(READY) format lint types imports docs-check tests  ## everything that CI checks
 
