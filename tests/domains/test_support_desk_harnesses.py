@@ -26,6 +26,7 @@ def test_they_differ_in_exactly_one_prompt_and_one_handler() -> None:
         if plain[component].get(part) != labelled[component].get(part)
     }
     assert differing == {("prompt_templates", "system"), ("observation_handlers", "observe")}
+    assert harness("desk-plain").identity.fingerprint != harness("desk-labelled").identity.fingerprint
 
 
 def test_the_prompts_differ_in_exactly_one_line() -> None:

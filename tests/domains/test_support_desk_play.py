@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -12,10 +13,13 @@ from support_desk import play, tasks
 from support_desk.play import Options
 
 from tracemark.errors import UsageError
-from tracemark.harness.harness import load
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.slow
+
 HARNESSES = ("desk-plain", "desk-labelled")
+PARTS = 2 + 10 + 1 + 2
+"""Prompts, tools, handler, and of the runtime its parser and its limits."""
 
 
 @pytest.fixture(scope="module", params=HARNESSES)
@@ -33,13 +37,9 @@ def test_there_is_one_journal_per_task_and_attempt(played: Options) -> None:
     assert len(list(played.inbox.glob("*.journal.jsonl"))) == 2 * len(tasks.all_tasks())
 
 
-def test_two_plays_in_two_folders_give_the_same_bytes(played: Options, tmp_path: Path) -> None:
-    again = Options(played.harness, tmp_path / "elsewhere")
-    play.play(again)
-    assert contents(again.inbox) == contents(played.inbox)
-
-
-def test_a_moved_checkout_gives_the_same_bytes_from_the_command_line(played: Options, tmp_path: Path) -> None:
+def test_a_second_play_from_a_moved_checkout_and_another_process_gives_the_same_bytes(
+    played: Options, tmp_path: Path
+) -> None:
     for folder in ("domains", "harness_versions"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     script, harness = "domains/support_desk/play.py", f"harness_versions/{played.harness.name}"
@@ -49,10 +49,48 @@ def test_a_moved_checkout_gives_the_same_bytes_from_the_command_line(played: Opt
     assert contents(tmp_path / "inbox") == contents(played.inbox)
 
 
-def test_another_seed_gives_other_runs(played: Options, tmp_path: Path) -> None:
-    other = Options(played.harness, tmp_path / "inbox", attempts=1, seed=8)
-    play.play(other)
-    assert contents(other.inbox).items() - contents(played.inbox).items()
+def test_another_seed_gives_other_runs(tmp_path: Path) -> None:
+    inboxes = []
+    for seed in (7, 8):
+        options = Options(ROOT / "harness_versions" / "desk-plain", tmp_path / str(seed), attempts=1, seed=seed)
+        verdicts = play.play(options)
+        inboxes.append([verdict.success for verdict in verdicts.values()])
+    assert inboxes[0] != inboxes[1]
+
+
+def test_every_part_of_the_harness_is_recorded_and_nothing_contradicts_it(played: Options) -> None:
+    stated = dict.fromkeys(("recorded", "claimed", "contradiction", "mixed"), 0)
+    for path in played.inbox.glob("*.journal.jsonl"):
+        for event in map(json.loads, path.read_bytes().splitlines()):
+            stated["mixed"] += "mixed" in event
+            if event["event"] in ("evidence", "contradiction"):
+                stated[event.get("evidence", "contradiction")] += 1
+    assert stated == {"recorded": 120 * PARTS, "claimed": 0, "contradiction": 0, "mixed": 0}
+
+
+def test_a_run_ends_with_the_verdict_of_the_grader(played: Options) -> None:
+    outcomes = [
+        event["outcome"]
+        for path in played.inbox.glob("*.journal.jsonl")
+        for event in map(json.loads, path.read_bytes().splitlines())
+        if event["event"] == "outcome"
+    ]
+    assert len(outcomes) == 120
+    assert {(each["status"], each["reward"]) for each in outcomes} == {("success", 1.0), ("failure", 0.0)}
+    assert all(each["grader"] == {"name": "support-desk-state", "version": "1"} for each in outcomes)
+
+
+def test_a_run_that_reaches_the_limit_ends_there(tmp_path: Path) -> None:
+    for folder in ("domains", "harness_versions"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    harness = tmp_path / "harness_versions" / "desk-plain"
+    manifest = (harness / "harness.yaml").read_text(encoding="utf-8")
+    (harness / "harness.yaml").write_text(manifest.replace("steps: 10", "steps: 1"), encoding="utf-8")
+    verdicts = play.play(Options(harness, tmp_path / "inbox", attempts=1))
+    assert not any(verdict.answer for verdict in verdicts.values())
+    journal = (tmp_path / "inbox" / "refund-01-0.journal.jsonl").read_text(encoding="utf-8")
+    assert journal.count('"source":"agent"') == 1
+    assert '"termination":"max_steps"' in journal
 
 
 def test_no_journal_names_a_place_on_this_machine(played: Options) -> None:
@@ -73,10 +111,3 @@ def test_a_folder_that_is_no_harness_is_an_error_with_its_exit_code(
 ) -> None:
     assert play.main(["--harness", str(tmp_path), "--inbox", str(tmp_path / "inbox")]) == 2
     assert capsys.readouterr().err.startswith("play: ")
-
-
-def test_the_two_harnesses_make_different_fingerprints_from_the_same_tools() -> None:
-    plain, labelled = (load(ROOT / "harness_versions" / name) for name in HARNESSES)
-    assert plain.identity.fingerprint != labelled.identity.fingerprint
-    assert plain.identity.components["tool_bindings"] == labelled.identity.components["tool_bindings"]
-    assert plain.identity.components["runtime"] == labelled.identity.components["runtime"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 from support_desk import tasks, tools
 from support_desk.environment import Environment
 from support_desk.tasks import Task
@@ -12,6 +14,7 @@ from support_desk.tasks import Task
 from tracemark.clock import FixedClock
 
 ALL = tasks.all_tasks()
+PARAMS = Path(__file__).resolve().parents[2] / "params.yaml"
 
 
 def test_there_are_sixty_tasks_of_eight_kinds() -> None:
@@ -28,6 +31,11 @@ def test_ten_tasks_only_measure_and_every_kind_is_among_them() -> None:
     assert sorted(task.task_id for task in measured) == sorted(tasks.EVALUATION)
     assert {task.kind for task in measured} == set(tasks.COUNTS)
     assert len(measured) == 10
+
+
+def test_params_yaml_keeps_the_measuring_tasks_out_of_every_training_set() -> None:
+    params = YAML(typ="safe").load(PARAMS)
+    assert sorted(params["evaluation"]["tasks"]) == sorted(tasks.EVALUATION)
 
 
 @pytest.mark.parametrize("task", ALL, ids=lambda task: task.task_id)
