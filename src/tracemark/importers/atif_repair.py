@@ -323,7 +323,7 @@ def _result(result: dict[str, Any], calls: set[str], place: str, notes: _Notes) 
 def _tokens(metrics: dict[str, Any], place: str, notes: _Notes, prefix: str = "") -> None:
     """Write whole numbers that were written as a text or with a fraction of zero as whole numbers."""
     for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "steps"):
-        value = metrics.get(prefix + name)
+        value: Any = metrics.get(prefix + name)
         whole = value.is_integer() if isinstance(value, float) else isinstance(value, str) and _is_digits(value)
         if not whole:
             continue

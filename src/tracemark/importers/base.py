@@ -5,8 +5,9 @@ An importer turns one record (the bytes of one document, or of one line) into tr
 `Refused`, with its bytes and the next step.
 
 Each importer module's docstring has three lists: *keeps* (what of the source reaches the trace, and where), *drops*,
-and *invents* (what the trace says that no byte of the source said). Whatever is altered on the way is named in the trace's
-`source.repairs`, one short text each.
+and *invents* (what the trace says that no byte of the source said). Whatever is altered on the way is named in the
+trace's `source.repairs`, one short text each. Its constant `SUCCESS` says which verdict of the source gives which
+status.
 
 Invariants:
 - the raw digest is the SHA-256 of the record's bytes without the white space around them (and without a byte order

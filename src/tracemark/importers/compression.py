@@ -121,17 +121,22 @@ class _Limited(io.RawIOBase):
         self._stream = stream
         self._packed = packed
         self._left = limit
+        self._over = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
+        if self._over:
+            raise TooMuchError
         try:
             data = self._stream.read(len(buffer))
         except _FAULTS as error:
             raise BrokenError(f"{self._packed}: {str(error) or type(error).__name__}") from None
-        if len(data) > self._left:
-            raise TooMuchError
+        self._over = len(data) > self._left
+        data = data[: self._left]
         self._left -= len(data)
+        if self._over and not data:
+            raise TooMuchError
         buffer[: len(data)] = data
         return len(data)

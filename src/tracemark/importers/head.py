@@ -21,7 +21,7 @@ BOM = b"\xef\xbb\xbf"
 
 _PARSED = 8_388_608
 _LINES = 50
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 
 
 def read_head(stream: BinaryIO, limit: int) -> Head:

@@ -98,7 +98,12 @@ def _lines(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
         stream.seek(piece.start)
     held: Record | None = None
     while piece.end is None or position < piece.end:
-        line = stream.readline(limit + 1)
+        try:
+            line = stream.readline(limit + 1)
+        except (TooMuchError, BrokenError):
+            if held is not None:
+                yield held
+            raise
         if not line:
             break
         number += 1

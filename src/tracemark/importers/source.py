@@ -4,7 +4,7 @@
 
 Invariants:
 - the same files give the same jobs in the same order, whatever the order in which a disk lists them: a JSONL file is
-  cut at fixed byte ranges moved to the next line's end, small files of one folder share a job;
+  cut at fixed byte ranges moved to the next line's end, small files of one batch share a job;
 - no file is held whole: memory is bounded by the largest record (`Limits.max_record`);
 - nothing outside a given folder is read: a symbolic link that leads out of it, or an archive member that would, is
   refused by name;
@@ -180,7 +180,7 @@ class _Planner:
             small = size <= RANGE
             if group and not (
                 small
-                and piece.context.folder == group[0][0].context.folder
+                and piece.context.batch == group[0][0].context.batch
                 and sum(other for _, other in group) + size <= RANGE
             ):
                 jobs.append(_job(group))

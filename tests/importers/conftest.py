@@ -1,0 +1,91 @@
+"""Small documents, and short ways from bytes to what an importer makes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemark.importers import source
+from tracemark.importers.base import Imported, Limits, Refused
+
+
+class Read:
+    """Everything that one plan gave."""
+
+    def __init__(self, plan: source.Plan) -> None:
+        self.plan = plan
+        self.items = [item for job in plan.jobs for item in source.read(job)]
+        self.traces = [item for item in self.items if isinstance(item, Imported)]
+        self.refused = [*plan.refused, *(item for item in self.items if isinstance(item, Refused))]
+
+    @property
+    def codes(self) -> list[str]:
+        return [item.code for item in self.refused]
+
+    @property
+    def only(self) -> Imported:
+        assert not self.refused, self.refused
+        assert len(self.traces) == 1
+        return self.traces[0]
+
+
+class Inbox:
+    """A folder of files to ingest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+
+    def write(self, name: str, content: Any) -> Path:
+        """Write bytes and texts as they are, anything else as JSON; return the path."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not isinstance(content, (bytes, str)):
+            content = json.dumps(content)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def read(self, *names: str, format: str | None = None, **limits: Any) -> Read:  # noqa: A002
+        """Read the files named, or the whole folder."""
+        paths = [self.path / name for name in names] or [self.path]
+        return Read(source.plan(paths, format=format, limits=Limits(**limits)))
+
+
+Document = dict[str, Any]
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Inbox:
+    return Inbox(tmp_path / "inbox")
+
+
+@pytest.fixture
+def document() -> Callable[..., Document]:
+    """Return a function that makes an ordinary ATIF document, with other members where stated."""
+
+    def make(number: int = 1, **members: Any) -> Document:
+        call = {"tool_call_id": "c1", "function_name": "look_up", "arguments": {"order": number}}
+        made = {
+            "schema_version": "ATIF-v1.8",
+            "session_id": f"s-{number}",
+            "agent": {"name": "desk", "version": "1", "model_name": "m"},
+            "steps": [
+                {"step_id": 1, "source": "system", "message": "Be exact."},
+                {"step_id": 2, "source": "user", "message": "Where is it?", "timestamp": "2026-01-31T12:00:00Z"},
+                {
+                    "step_id": 3,
+                    "source": "agent",
+                    "message": "",
+                    "tool_calls": [call],
+                    "observation": {"results": [{"source_call_id": "c1", "content": "on its way"}]},
+                    "metrics": {"prompt_tokens": 12, "completion_tokens": 3, "cost_usd": 0.5},
+                },
+            ],
+        }
+        return {**made, **members}
+
+    return make

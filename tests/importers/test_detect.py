@@ -1,0 +1,110 @@
+"""Formats are recognised by content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tracemark.importers import detect
+from tracemark.importers.base import Head, Imported, Record, Refused, Unit
+from tracemark.importers.head import SIZE, make_head
+from tracemark.registry import Registry
+
+from .conftest import Inbox
+
+Make = Callable[..., dict[str, Any]]
+CHAT = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}
+
+
+def name_of(data: bytes, *, complete: bool = True) -> str | None:
+    found = detect.detect(make_head(data, complete)).importer
+    return None if found is None else found.name
+
+
+def test_the_name_of_a_file_says_nothing(inbox: Inbox, document: Make) -> None:
+    inbox.write("a.txt", document())
+    inbox.write("b.yaml", json.dumps(CHAT))
+    assert [trace.source["format"] for trace in inbox.read().traces] == ["atif", "openai-chat"]
+
+
+def test_each_format_is_told_from_the_others(document: Make) -> None:
+    assert name_of(json.dumps(document()).encode()) == "atif"
+    assert name_of(json.dumps(CHAT).encode()) == "openai-chat"
+    assert name_of(json.dumps(CHAT["messages"]).encode()) == "openai-chat"
+    assert name_of(b'{"format":"tracemark/journal/1"}\n{"a":1}\n') == "journal"
+    assert name_of(b'{"a": 1}') is None
+    assert name_of(b"not json") is None
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_a_long_document_is_recognised_by_its_beginning(document: Make, indent: int | None) -> None:
+    data = json.dumps(document(notes="x" * SIZE), indent=indent).encode()[:SIZE]
+    assert name_of(data, complete=False) == "atif"
+    data = json.dumps({**CHAT, "x": "x" * SIZE}, indent=indent).encode()[:SIZE]
+    assert name_of(data, complete=False) == "openai-chat"
+
+
+@pytest.mark.parametrize("order", [("steps", "agent"), ("agent", "steps")])
+def test_members_are_found_in_any_order_without_a_version(document: Make, order: tuple[str, str]) -> None:
+    made = {name: document()[name] for name in order}
+    assert name_of(json.dumps(made).encode()) == "atif"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('{"a": 1}', False),
+        ('{"a": 1}\n', False),
+        ('{"a": 1}\n{"a": 2}\n', True),
+        ('\n\n{"a": 1}\n\n{"a": 2}', True),
+        ('{"a": 1}\n{"a": ', True),
+        ('{"a": 1, "b\n{"a": 2}\n', True),
+        ('{\n"a": [\n{"b": 1}\n]\n}', False),
+        ('[\n{"b": 1},\n{"b": 2}\n]', False),
+        ('"text"\n{"a": 1}\n', True),
+    ],
+)
+def test_a_file_is_lines_when_a_line_is_a_value_and_more_follows(text: str, lines: bool) -> None:
+    assert make_head(text.encode(), complete=True).lines is lines
+
+
+class Rival:
+    """An importer that is as sure as the best."""
+
+    name = "rival"
+    version = "1"
+
+    def recognise(self, head: Head) -> int:
+        return 100 if "steps" in head.members else 0
+
+    def unit(self, head: Head) -> Unit:
+        return "line" if head.lines else "document"
+
+    def read(self, record: Record) -> Iterator[Imported | Refused]:
+        yield Refused("not-atif", record.where, "a rival read it", None, "", b"")
+
+
+RIVAL = Rival()
+
+
+def test_a_tie_names_both_and_the_way_out(inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Registry("tracemark.importers", {"atif": "tracemark.importers.atif:IMPORTER"})
+    monkeypatch.setattr(detect, "IMPORTERS", table)
+    monkeypatch.setattr(table, "names", lambda: ["atif", "rival"])
+    known = {"rival": RIVAL, "atif": detect.importer("atif")}
+    monkeypatch.setattr(detect, "importer", known.__getitem__)
+    inbox.write("a.json", document())
+    [refused] = inbox.read().refused
+    assert refused.code == "format-tie"
+    assert "atif and rival" in refused.message
+    assert refused.hint == "--format atif or --format rival"
+    assert len(inbox.read(format="atif").traces) == 1
+
+
+def test_a_stated_format_is_believed(inbox: Inbox) -> None:
+    inbox.write("a.json", b'{"a": 1}')
+    assert inbox.read(format="openai-chat").codes == ["not-chat"]
+    assert inbox.read().codes == ["format-unknown"]
