@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemark.harness.diff import Kind, compare
@@ -146,6 +146,7 @@ EDITS = [
 ]
 
 
+@settings(max_examples=20)
 @given(st.sets(st.sampled_from(EDITS)), st.sets(st.sampled_from(EDITS)))
 def test_there_is_a_difference_exactly_when_the_fingerprints_differ(make_desk, tmp_path_factory, one, other):
     pair = []
