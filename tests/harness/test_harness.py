@@ -270,6 +270,16 @@ def test_known_has_each_fingerprint_once_and_says_what_is_broken(root, desk, oth
     ]
 
 
+def test_a_folder_that_lost_its_manifest_is_named_and_one_of_leftovers_is_not(root, desk, other):
+    other.remove("harness.yaml")
+    other.write("../gone/__pycache__/x.pyc", "")
+    found, findings = known_with_findings(root)
+    assert [known.folder for known in found] == [desk.path]
+    assert [(finding.code, finding.where) for finding in findings] == [
+        ("manifest-file-missing", "harness_versions/other/harness.yaml")
+    ]
+
+
 def test_a_small_harness_loads_and_leaves_heavy_libraries_alone(desk):
     import subprocess
     import sys

@@ -16,7 +16,7 @@ Invariants:
 
 from __future__ import annotations
 
-import os.path
+import os
 import stat
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -189,8 +189,11 @@ class HarnessFolder:
                     continue
                 if full.is_dir() and not full.is_symlink():
                     # a pattern for folders has to be asked here, a pattern for files where the file is met
-                    if self.ignored_by(path + "/") is None:
-                        pending.append(path)
+                    if self.ignored_by(path + "/") is not None:
+                        continue
+                    if not os.access(full, os.R_OK | os.X_OK):
+                        problems.append(finding("manifest-file-missing", path, f"{path!r} cannot be listed"))
+                    pending.append(path)
                 elif self.ignored_by(path) is not None:
                     continue
                 elif full.is_dir():

@@ -12,6 +12,7 @@ from tracemark.digest import FINGERPRINT_PREFIX
 from tracemark.errors import IntegrityError, NewerFormatError, UnknownNameError
 from tracemark.findings import Finding, finding
 from tracemark.harness.fingerprint import ALGORITHM, Identity
+from tracemark.harness.folder import HarnessFolder
 from tracemark.harness.loading import Examined, examine, load, manifest_error
 from tracemark.harness.snapshot import from_bytes
 from tracemark.harness.version import Harness
@@ -68,7 +69,7 @@ def known_with_findings(root: Path) -> tuple[list[Harness], list[Finding]]:
     """
     found: dict[str, Harness] = {}
     findings: list[Finding] = []
-    for folder in versions(root):
+    for folder in _folders(root):
         examined = examine(folder)
         if examined.harness is not None:
             found.setdefault(examined.harness.fingerprint, examined.harness)
@@ -125,6 +126,13 @@ def find(root: Path, name_or_fingerprint: str) -> Harness:
     if findings:
         hint += f"; {len(findings)} problems in others: tracemark harness check"
     raise UnknownNameError(f"no harness is named {wanted!r}", hint=hint)
+
+
+def _folders(root: Path) -> list[Path]:
+    """Return every folder that is, or was meant to be, a harness version: one with files that count."""
+    parent = root / VERSIONS
+    folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    return [path for path in folders if (path / MANIFEST_NAME).exists() or HarnessFolder(path).walk().files]
 
 
 def _snapshot(path: Path) -> Harness:

@@ -1,0 +1,86 @@
+"""What one Python file imports and does, read from its text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark.harness.source import Import, Source, UnparsableError, read
+
+
+def hazards(text):
+    return [(found.line, found.message.split()[0]) for found in read(text.encode()).hazards]
+
+
+def read_or_refused(raw):
+    """Whether the bytes were read, or refused with a reason."""
+    try:
+        return isinstance(read(raw), Source)
+    except UnparsableError as error:
+        return bool(str(error))
+
+
+def test_each_import_keeps_its_line_its_dots_and_its_names():
+    text = "import a.b as c, d\nfrom . import e\nfrom ..f.g import h as i, j\nfrom k import *\n"
+    assert read(text.encode()).imports == (
+        Import(1, 0, ("a", "b"), None),
+        Import(1, 0, ("d",), None),
+        Import(2, 1, (), ("e",)),
+        Import(3, 2, ("f", "g"), ("h", "j")),
+        Import(4, 0, ("k",), ("*",)),
+    )
+
+
+def test_a_name_that_is_imported_from_elsewhere_is_not_the_built_in_one():
+    assert hazards("from re import compile\nfrom mine import open, exec\ncompile('a')\nopen(1)\nexec(2)") == []
+
+
+def test_an_attribute_is_not_the_built_in_of_its_name():
+    assert (
+        hazards("import re\nre.compile('a')\nmodel.eval()\nself.open()\nimport webbrowser\nwebbrowser.open('x')") == []
+    )
+
+
+def test_a_built_in_counts_without_being_called():
+    assert hazards("run = exec") == [(1, "executes")]
+
+
+def test_a_hazard_is_named_once_per_line():
+    assert hazards("eval(eval('1'))\neval('2')") == [(1, "executes"), (2, "executes")]
+
+
+def test_variables_of_the_environment_are_named_where_the_text_names_them():
+    text = "import os\nos.environ['A'], os.environ.get('B'), os.getenv('C'), 'D' in os.environ\nos.environ[x]\nos.environ\n"
+    assert [tuple(use) for use in read(text.encode()).environment] == [
+        (2, "A"), (2, "B"), (2, "C"), (2, "D"), (3, None), (4, None),
+    ]  # fmt: skip
+
+
+def test_a_mapping_of_another_name_is_no_environment():
+    assert read(b"environ = {}\nenviron['A']\nconfig.environ.get('B')\n").environment == ()
+
+
+def test_all_names_what_a_star_brings():
+    assert read(b"__all__ = ['a', *b]\n__all__ += ('c',)\n__all__: list = ['d']\nother = ['e']\n").exported == (
+        "a",
+        "c",
+        "d",
+    )
+
+
+def test_an_odd_escape_in_a_string_is_no_error():
+    assert read(b"x = '\\d'\ny = 1 is 1\n").imports == ()
+
+
+@given(st.binary(max_size=60))
+def test_bytes_of_any_kind_are_read_or_refused(raw):
+    assert read_or_refused(raw)
+
+
+@given(st.text(st.sampled_from("import fromas()[].*:\n\t'x=#"), max_size=60))
+def test_text_of_any_form_is_read_or_refused(text):
+    assert read_or_refused(text.encode())
+
+
+@pytest.mark.parametrize("text", ["x = " + "(" * 150 + ")" * 150, "x = " + "-" * 5000 + "1", "a" + ".b" * 5000])
+def test_a_deep_nest_is_read_or_refused(text):
+    assert read_or_refused(text.encode())
