@@ -49,7 +49,8 @@ def test_a_hazard_is_named_once_per_line():
 
 
 def test_variables_of_the_environment_are_named_where_the_text_names_them():
-    text = "import os\nos.environ['A'], os.environ.get('B'), os.getenv('C'), 'D' in os.environ\nos.environ[x]\nos.environ\n"
+    named = "os.environ['A'], os.environ.get('B'), os.getenv('C'), 'D' in os.environ"
+    text = f"import os\n{named}\nos.environ[x]\nos.environ\n"
     assert [tuple(use) for use in read(text.encode()).environment] == [
         (2, "A"), (2, "B"), (2, "C"), (2, "D"), (3, None), (4, None),
     ]  # fmt: skip
