@@ -29,6 +29,7 @@ from tracemark.model.harness import MANIFEST_NAME
 Name = tuple[str, ...]
 """A dotted name, as its pieces: a path to an entry may hold a dot within a piece."""
 
+_HAZARD_HINT = "put what it reads or runs into a module that is imported by name, or a prompt; else it is not hashed"
 _COMPILED = (".so", ".pyd", ".pyc")
 
 
@@ -232,7 +233,7 @@ class _Walk:
             if module.path.endswith(_COMPILED):
                 self._incomplete(key, "is compiled, so what it imports cannot be read")
             for hazard in source.hazards:
-                self._incomplete(f"{key}:{hazard.line}", hazard.message)
+                self._incomplete(f"{key}:{hazard.line}", hazard.message, _HAZARD_HINT)
             for use in source.environment:
                 if not self.reader.is_declared(use.name):
                     name = (

@@ -263,5 +263,5 @@ def _read(base: Base, path: str, key: str) -> bytes:
         return real.read_bytes()
     except (OSError, RuntimeError) as error:
         # Python 3.11 and 3.12 report a loop of links as RuntimeError
-        reason = getattr(error, "strerror", None) or "it cannot be read"
-        raise RefusedFileError(finding("manifest-file-missing", key, f"{key!r}: {reason}")) from None
+        reason = getattr(error, "strerror", None) or "a loop of links"
+        raise RefusedFileError(finding("manifest-file-missing", key, f"{key!r} cannot be read: {reason}")) from None

@@ -236,7 +236,7 @@ def _translate(detail: Any, reading: Reading) -> None:
     hint: str | None = None
     if kind == "extra_forbidden":
         keys = known_keys(place[:-1])
-        near = get_close_matches(str(place[-1]), keys, n=1)
+        near = get_close_matches(str(place[-1]), keys, n=1, cutoff=0.75)
         hint = (f"did you mean `{near[0]}`? " if near else "") + f"known here: {', '.join(sorted(keys))}"
         reading.problem("manifest-unknown-key", where, f"unknown key `{inside}`", hint)
         return
