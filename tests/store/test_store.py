@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracemark import digest
-from tracemark.errors import IntegrityError, NewerFormatError, NoStoreError, UnknownNameError, UsageError
+from tracemark.errors import IntegrityError, LockedError, NewerFormatError, NoStoreError, UnknownNameError, UsageError
 from tracemark.store.annotations import refused
 from tracemark.store.layout import Layout
 from tracemark.store.selection import Decisions, Selection
@@ -373,3 +373,29 @@ def test_an_id_that_no_longer_fits_its_bytes_is_an_integrity_error(make, root: P
         with pytest.raises(IntegrityError):
             store.get("0" * 64)
         assert trace not in store.lookup([trace])
+
+
+def test_a_commit_that_cannot_be_indexed_is_durable_and_made_up_for_at_the_next_opening(
+    make, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracemark.store.catalogue.writer._WAIT", 0.05)
+    line = make.trace(1)
+    with Store.open(root, create=True) as store, Store.open(root) as other:
+        with other.catalogue.transaction():
+            assert make.commit(store, line) == [True]
+        assert [finding.code for finding in store.findings] == ["stored-not-indexed"]
+        assert store.lookup([make.id_of(line)]) == {}
+    with Store.open(root) as store:
+        assert store.get(make.id_of(line)) == line
+
+
+def test_a_catalogue_that_another_process_holds_is_a_locked_error(
+    make, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracemark.store.catalogue.writer._WAIT", 0.05)
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+        note = make.annotation("stamps", make.id_of(make.trace(1)), {"harness": make.stamp("a")})
+        store.commit_annotations("stamps", [note])
+        with Store.open(root) as other, other.catalogue.transaction(), pytest.raises(LockedError):
+            list(store.select(Selection()))

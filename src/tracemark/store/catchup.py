@@ -11,16 +11,15 @@ Invariants:
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from tracemark.durable import lock
-from tracemark.errors import IntegrityError
+from tracemark.errors import IntegrityError, LockedError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
-from tracemark.store.catalogue import Catalogue
+from tracemark.store.catalogue import Catalogue, CatalogueError
 from tracemark.store.layout import Layout
 from tracemark.store.row import project_line
 from tracemark.store.segment import Location, iterate
@@ -37,7 +36,7 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
 
     Raises:
         IntegrityError: when it is damaged or holds something else than its folder says.
-        sqlite3.Error: when the catalogue cannot take it.
+        CatalogueError: when the catalogue cannot take it.
     """
     locations: list[Location] = []
     lines: list[Any] = []
@@ -58,7 +57,7 @@ def attempt(name: str, project: Callable[[], None]) -> Finding | None:
     """Run a projection of the data file `name`; return a finding when it failed, since the file itself is safe."""
     try:
         project()
-    except (IntegrityError, sqlite3.Error) as error:
+    except (IntegrityError, LockedError, CatalogueError) as error:
         return finding("stored-not-indexed", name, f"it is stored, and could not be indexed: {error}")
     return None
 

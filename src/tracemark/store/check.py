@@ -7,7 +7,6 @@ store (which would catch up) and no file for writing; the catalogue is read by a
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from tracemark.digest import JSON
 from tracemark.errors import IntegrityError, TracemarkError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
-from tracemark.store.catalogue import SCHEMA, Reader
+from tracemark.store.catalogue import SCHEMA, CatalogueError, Reader
 from tracemark.store.layout import SUFFIX, Layout, partition_of
 from tracemark.store.row import TraceRow, project_line
 from tracemark.store.segment import Location, iterate
@@ -160,7 +159,7 @@ def _catalogue(layout: Layout) -> tuple[Reader | None, list[Finding]]:
             return reader, []
         reader.close()
         return None, [finding("catalogue-differs", name, "the catalogue has another version's schema")]
-    except sqlite3.Error as error:
+    except CatalogueError as error:
         return None, [finding("catalogue-differs", name, f"the catalogue cannot be read: {error}")]
 
 

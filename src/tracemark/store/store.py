@@ -7,7 +7,6 @@ that failed is a finding, because the next opening makes up for it.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publis
 from tracemark.errors import IntegrityError, LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
-from tracemark.store.catalogue import Catalogue
+from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError
 from tracemark.store.catchup import EVERYTHING, TEXT, attempt, catch_up, enter
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import Layout
@@ -57,14 +56,14 @@ class Store(Reading):
         make_folder(layout.locks)
         try:
             store = cls(layout, _open_catalogue(layout))
-            store.findings += catch_up(store.catalogue, layout)
-        except sqlite3.OperationalError as error:
+            store.findings += _caught_up(store)
+        except UnusableError as error:
             raise _unusable(layout, error) from None
-        except sqlite3.DatabaseError:
+        except CatalogueError:
             # it is a projection: a damaged one is made again
             store = cls(layout, _new_catalogue(layout))
             store.findings.append(finding("catalogue-rebuilt", layout.catalogue.name, "the catalogue was damaged"))
-            store.findings += catch_up(store.catalogue, layout)
+            store.findings += _caught_up(store)
         return store
 
     def close(self) -> None:
@@ -204,7 +203,7 @@ class Store(Reading):
         self.catalogue = _new_catalogue(self.layout)
         if everything:
             self.catalogue.set_meta(TEXT, EVERYTHING)
-        self.findings += catch_up(self.catalogue, self.layout)
+        self.findings += _caught_up(self)
 
     def _commit_lines(
         self, lines: list[bytes], target: Callable[[str], Path], project: Callable[[str, tuple[Location, ...]], None]
@@ -228,6 +227,14 @@ class Store(Reading):
         crash_point(CrashPoint.PROJECTED)
 
 
+def _caught_up(store: Store) -> list[Finding]:
+    try:
+        return catch_up(store.catalogue, store.layout)
+    except BaseException:
+        store.close()
+        raise
+
+
 def _lines(values: Iterable[Mapping[str, JSON]]) -> list[bytes]:
     return [digest.canonical(value) for value in values]
 
@@ -244,7 +251,7 @@ def _new_catalogue(layout: Layout) -> Catalogue:
         return _open_catalogue(layout)
 
 
-def _unusable(layout: Layout, error: sqlite3.OperationalError) -> TracemarkError:
+def _unusable(layout: Layout, error: Exception) -> TracemarkError:
     if "locked" in str(error) or "busy" in str(error):
         return LockedError("another process holds the catalogue", where=layout.catalogue.name, hint="try again later")
     return UsageError(

@@ -26,6 +26,12 @@ from tracemark.store.segment import Location
 SCHEMA = 1
 """How many steps `migrations` has; `user_version` of a catalogue that is up to date."""
 
+CatalogueError = sqlite3.Error
+"""Whatever a catalogue could not do; under this name, because nothing outside this package knows SQLite."""
+
+UnusableError = sqlite3.OperationalError
+"""The kind of `CatalogueError` that is not the catalogue's fault: locked, unwritable, no room."""
+
 _BATCH = 500
 _FIELDS = len(TraceRow._fields)
 _LOCATION = 'frame_offset, frame_length, "offset", length'
@@ -74,7 +80,7 @@ class Reader:
         """Open the database file `path` read-only.
 
         Raises:
-            sqlite3.Error: when it is missing or no database.
+            CatalogueError: when it is missing or no database.
         """
         return cls(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None))
 

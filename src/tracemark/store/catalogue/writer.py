@@ -21,13 +21,14 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.durable import lock, make_folder
-from tracemark.errors import NewerFormatError
+from tracemark.errors import LockedError, NewerFormatError
 from tracemark.store.annotations import OUTCOMES, STAMPS, AnnotationRow, RefusedRow
 from tracemark.store.catalogue.reader import COLUMNS, SCHEMA, Reader, Restated, key_of
 from tracemark.store.row import Projection, TraceRow
 from tracemark.store.segment import Location
 
 _WAIT = 60.0
+_CHECKPOINT_PAGES = 8000
 _ALL = f"key, raw_key, {COLUMNS}"
 _MARKS = ", ".join("?" * (len(TraceRow._fields) + 7))
 
@@ -41,14 +42,17 @@ class Catalogue(Reader):
 
     Raises:
         NewerFormatError: when a newer tracemark made it.
-        sqlite3.DatabaseError: when it is no database.
+        CatalogueError: when it is no database, or cannot be used.
     """
 
     def __init__(self, path: Path, guard: Path) -> None:
         make_folder(path.parent)
         super().__init__(sqlite3.connect(path, timeout=_WAIT, isolation_level=None))
         try:
+            # a projection may lose its last transactions in a power cut: the next opening enters the files again
             self._db.execute("PRAGMA synchronous = NORMAL")
+            # random keys touch most index pages, so fewer checkpoints write each page less often (a fifth of the time)
+            self._db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             self._upgrade(path, guard)
         except BaseException:
             self.close()
@@ -202,8 +206,15 @@ class Catalogue(Reader):
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the database's write lock; everything done inside is kept whole, or not at all after an exception."""
-        self._db.execute("BEGIN IMMEDIATE")
+        """Hold the database's write lock; everything done inside is kept whole, or not at all after an exception.
+
+        Raises:
+            LockedError: when other processes hold it for a minute.
+        """
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            raise LockedError(f"the catalogue cannot be written: {error}", hint="try again later") from None
         try:
             yield
             self._db.execute("COMMIT")

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tracemark.store.catalogue import Catalogue, Reader
+from tracemark.store.row import project_line
+from tracemark.store.segment import Location
+
+
+def test_a_catalogue_opened_to_be_read_cannot_be_written(make, tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "c.db", tmp_path / "lock")
+    projection = project_line(make.trace(1))
+    catalogue.add_traces("segments/a", [projection], [Location(0, 1, 2, 3)])
+    reader = Reader.open(tmp_path / "c.db")
+    assert reader.traces_in("segments/a") == {(projection.row, Location(0, 1, 2, 3))}
+    with pytest.raises(sqlite3.OperationalError):
+        reader._db.execute("DELETE FROM traces")
+    reader.close()
+    catalogue.close()
+
+
+def test_a_missing_catalogue_is_not_made_by_reading(tmp_path: Path) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        Reader.open(tmp_path / "c.db")
+    assert not (tmp_path / "c.db").exists()
+
+
+def test_two_ids_with_the_same_first_eight_bytes_are_told_apart(make, tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "c.db", tmp_path / "lock")
+    projection = project_line(make.trace(1))
+    ids = [b"12345678" + bytes([n]) * 24 for n in range(3)]
+    rows = [projection._replace(row=projection.row._replace(id=identity)) for identity in ids[:2]]
+    catalogue.add_traces("segments/a", rows, [Location(0, 1, n, 1) for n in range(2)])
+    assert {stored.row.id for stored in catalogue.lookup(ids)} == set(ids[:2])
+    assert [stored.row.id for stored in catalogue.lookup(ids[1:2])] == ids[1:2]
+    catalogue.close()

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from tracemark.store.catalogue import SCHEMA, Catalogue
+from tracemark.store.migrations import STEPS
+
+
+def test_the_schema_version_counts_the_steps() -> None:
+    connection = sqlite3.connect(":memory:")
+    assert len(STEPS.pending(Database(connection))) == SCHEMA
+    connection.close()
+
+
+def test_a_new_catalogue_has_every_step_and_its_version(tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "c.db", tmp_path / "lock")
+    assert catalogue.version() == SCHEMA
+    assert STEPS.pending(Database(catalogue._db)) == []
+    catalogue.close()
+
+
+def test_an_up_to_date_catalogue_is_opened_without_the_migration_library(tmp_path: Path) -> None:
+    Catalogue(tmp_path / "c.db", tmp_path / "lock").close()
+    program = (
+        "import sys; from pathlib import Path; from tracemark.store.catalogue import Catalogue;"
+        "Catalogue(Path(sys.argv[1]), Path(sys.argv[2])).close(); sys.exit('sqlite_utils' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "c.db"), str(tmp_path / "lock")]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_many_processes_may_make_one_catalogue_at_once(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from tracemark.store.catalogue import Catalogue;"
+        "Catalogue(Path(sys.argv[1]), Path(sys.argv[2])).close()"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "c.db"), str(tmp_path / "lock")]
+    openers = [subprocess.Popen(command) for _ in range(5)]
+    assert [opener.wait(timeout=60) for opener in openers] == [0] * 5
