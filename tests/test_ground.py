@@ -68,7 +68,7 @@ class TestFindings:
 
     def test_every_code_says_what_it_means(self):
         assert all(code.meaning.endswith(".") for code in CODES.values())
-        assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in CODES)
+        assert all(re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", name) for name in CODES)
 
     def test_only_errors_turn_an_answer_into_no(self):
         @dataclass(frozen=True)

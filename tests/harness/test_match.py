@@ -202,6 +202,25 @@ def test_fits_names_every_harness_that_the_content_does_not_exclude(matcher: Any
     assert fits([plain, handled, other, plain], content) == sorted([plain.fingerprint, handled.fingerprint])
 
 
+@pytest.mark.parametrize("tools", [None, [TOOL], [OTHER]])
+@pytest.mark.parametrize("call", [None, ("put", 3, "ok"), ("get", 3, "ok")])
+@pytest.mark.parametrize("observation", ["short", "x" * 20])
+@pytest.mark.parametrize("text", [SYSTEM.format(today="Monday", policy="None."), "Something else."])
+def test_a_harness_is_excluded_exactly_when_it_is_contradicted(
+    matcher: Any, tools: Any, call: Any, observation: str, text: str
+) -> None:
+    handler = {"name": "cut", "entry": "code.py:run", "max_characters": 10}
+    judge = matcher(prompt_templates=[prompt(SYSTEM)], tool_bindings=bound(TOOL), observation_handlers=[handler])
+    content = with_tools(tools)
+    content.messages = [("system", text, 1)]
+    content.calls = [call] if call else []
+    content.observations = [(3, observation)]
+    contradicted = judge.judge(content).contradicted
+    assert judge.excludes(content) is contradicted
+    expected = tools == [OTHER] or call == ("put", 3, "ok") or len(observation) > 10 or text == "Something else."
+    assert contradicted is expected
+
+
 def test_a_judgement_does_not_depend_on_what_was_judged_before(matcher: Any) -> None:
     contents = [
         with_tools([TOOL]),

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -71,8 +72,9 @@ class Reading:
         self.problems.append(finding(code, where, message, hint))
 
 
+@lru_cache(maxsize=64)
 def read(raw: bytes) -> Reading:
-    """Read the bytes of a `harness.yaml`.
+    """Read the bytes of a `harness.yaml`; equal bytes are read once and give the same object, so it is not changed.
 
     Args:
         raw: the file's bytes, UTF-8; a byte order mark is allowed.

@@ -141,6 +141,16 @@ class Matcher:
                 contradictions.append(broken)
         return Judgement(self._evidence(prompts, tools.corroborated), contradictions)
 
+    def excludes(self, content: Content) -> bool:
+        """Return `judge(content).contradicted`, found sooner: the cheap comparisons come first, and one fault will do."""
+        if self._judge_tools(content).contradictions:
+            return True
+        found: list[Contradiction] = []
+        self._judge_calls(content, found)
+        if not found:
+            self._judge_prompts(content, found)
+        return bool(found) or any(_broken_claim(handler, content.observations) for handler in self._handlers)
+
     def _judge_prompts(self, content: Content, contradictions: list[Contradiction]) -> frozenset[str]:
         corroborated = []
         for template in self._templates:
@@ -251,7 +261,7 @@ class Matcher:
 
 def fits(matchers: Iterable[Matcher], content: Content) -> list[str]:
     """Return the fingerprints that the content does not exclude, sorted, each once."""
-    return sorted({matcher.fingerprint for matcher in matchers if not matcher.judge(content).contradicted})
+    return sorted({matcher.fingerprint for matcher in matchers if not matcher.excludes(content)})
 
 
 def compare(ours: Mapping[str, str] | None, theirs: Mapping[str, str] | None, *, ordered: bool) -> Comparison:
@@ -311,9 +321,9 @@ def _broken_claim(handler: ObservationHandler, observations: Sequence[tuple[int 
     for step, text in observations:
         if limit is not None and len(text) > limit:
             found = f"{len(text)} characters, more than {limit}: {text[:80]}"
-        elif not text.startswith(prefix):
+        elif prefix and not text.startswith(prefix):
             found = f"does not begin as declared: {text[:80]}"
-        elif not text.endswith(suffix):
+        elif suffix and not text.endswith(suffix):
             found = f"does not end as declared: {text[-80:]}"
         else:
             continue

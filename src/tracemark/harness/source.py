@@ -15,6 +15,7 @@ import ast
 import warnings
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 _DYNAMIC_MODULES = {"importlib", "runpy", "pkgutil", "zipimport", "imp"}
@@ -122,8 +123,9 @@ def parse(raw: bytes) -> ast.Module:
         raise UnparsableError(str(error) or type(error).__name__) from None
 
 
+@lru_cache(maxsize=512)
 def read(raw: bytes) -> Source:
-    """Read what the bytes of a Python file import and do.
+    """Read what the bytes of a Python file import and do; equal bytes are read once.
 
     Raises:
         UnparsableError: when it is no Python.
