@@ -142,7 +142,7 @@ class Matcher:
         return Judgement(self._evidence(prompts, tools.corroborated), contradictions)
 
     def excludes(self, content: Content) -> bool:
-        """Return `judge(content).contradicted`, found sooner: the cheap comparisons come first, and one fault will do."""
+        """Return `judge(content).contradicted`, found sooner: cheap comparisons come first, and one fault will do."""
         if self._judge_tools(content).contradictions:
             return True
         found: list[Contradiction] = []
