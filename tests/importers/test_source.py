@@ -441,3 +441,37 @@ def test_a_batch_file_that_cannot_be_understood_states_nothing(inbox: Inbox, doc
     read = inbox.read()
     assert [(found.code, found.where) for found in read.plan.findings] == [("batch-invalid", "b/batch.yaml")]
     assert read.only.run == {"model": {"name": "m"}}
+
+
+def test_an_archive_of_many_files_is_read_in_one_pass_over_its_table(inbox: Inbox, document: Make) -> None:
+    opened: list[str] = []
+    data = zipped(**{f"{n:03d}.json": line(document(n)) for n in range(200)})
+    inbox.write("a.zip", data)
+    original = zipfile.ZipFile._RealGetContents  # type: ignore[attr-defined]
+
+    def counting(self: Any) -> None:
+        opened.append("read")
+        original(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "_RealGetContents", counting)
+        assert len(inbox.read().traces) == 200
+    assert len(opened) == 1
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.one_of(
+        st.binary(max_size=300),
+        st.sampled_from(sorted(PACKED)).flatmap(lambda kind: st.binary(max_size=99).map(PACKED[kind])),
+        st.lists(
+            st.sampled_from([b"{", b"}", b'"agent":', b'"steps":[', b"]", b"\n", b"{}", b"\xef\xbb\xbf", b"[", b","])
+        ).map(b"".join),
+    )
+)
+def test_no_file_raises_and_none_passes_in_silence(inbox: Inbox, data: bytes) -> None:
+    inbox.write("any", data)
+    for format in (None, "atif", "openai-chat"):  # noqa: A001
+        read = inbox.read("any", format=format)
+        assert read.refused
+        assert all(refused.code in CODES and len(refused.raw_digest) == 64 for refused in read.refused)

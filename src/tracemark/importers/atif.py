@@ -5,8 +5,9 @@ Keeps: everything the format has, in place; what it does not have (unknown membe
 export of ours), else from the Harbor trial around the document, else from the document's own labels.
 Drops: nothing of the document but the root's `extra.tracemark`, which becomes stamp, run and outcome of the trace, and
 an `extra` that is empty without it (an export marks an original `{}` by `empty_extra`).
-Invents: `schema_version` (always ATIF-v1.8), step ids where they are wrong, a `trajectory_id` for embedded documents
-without one, `tool_call_id`s and agent labels where they are missing. Each is named in `source.repairs`.
+Invents: `schema_version` (always ATIF-v1.8); step ids where they are wrong; a `session_id` (the Harbor trial's id) where
+there is none; a `trajectory_id` for embedded documents without one; `tool_call_id`s and agent labels where they are
+missing. Each is named in `source.repairs`.
 
 `extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is)
 and `empty_extra`, all optional. A stamp that names another trajectory than the one read here, or none, keeps its
@@ -110,10 +111,12 @@ class AtifImporter:
         walked = _judge(value, repairs)
         if isinstance(walked, str):
             return refuse("not-atif", document, walked)
-        role = atif_join.role_of(value, context)
+        trial = atif_harbor.facts(value, context)
+        if trial.key is not None and value.get("session_id") is None:
+            value["session_id"] = trial.key
+            repairs.append("session_id missing: the trial's id")
         raw = dump(value, walked.content)
-        run, outcome = _facts(value, context, carried)
-        run |= atif_join.links_of(value, context, role)
+        run, outcome = _facts(value, context, carried, trial)
         fill_from_batch(run, context.batch)
         stamp = carried.stamp_for(raw, repairs)
         return Imported(
@@ -124,7 +127,7 @@ class AtifImporter:
             source=source_of(self, record, document, repairs),
             stamp=stamp,
             content=walked.content,
-            observed=observed(walked.content, main_agent=role != "subagent"),
+            observed=observed(walked.content, main_agent=run.get("role") != "subagent"),
             where=document.where,
         )
 
@@ -147,11 +150,17 @@ class AtifImporter:
 
 
 def _facts(
-    value: dict[str, Any], context: Context, carried: atif_carried.Carried
+    value: dict[str, Any], context: Context, carried: atif_carried.Carried, trial: atif_harbor.Facts
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return run and outcome: what the document carried, else what its trial says, else what its labels say."""
-    trial = atif_harbor.facts(value, context)
-    run = {**trial.run, **(carried.run or {})}
+    """Return run and outcome: what the document carried, else what its trial says, else what its labels say.
+
+    Carried run facts are whole: nothing is added to them but the links between documents, so that an export comes back
+    as it was.
+    """
+    links = atif_join.links_of(value, context)
+    if carried.run is not None:
+        return {**links, **carried.run}, carried.outcome or trial.outcome
+    run = {**trial.run, **links}
     model = value["agent"].get("model_name")
     if model:
         run["model"] = {"name": model, **run.get("model", {})}

@@ -17,10 +17,12 @@ _SAMPLING = ("temperature", "top_p", "reasoning_effort", "max_tokens")
 
 
 class Facts(NamedTuple):
-    """Run and outcome as the trial tells them."""
+    """What the trial tells of its trajectory."""
 
     run: dict[str, Any]
     outcome: dict[str, Any]
+    key: str | None = None
+    """The trial's own id; None when it has none."""
 
 
 def facts(trajectory: dict[str, Any], context: Context) -> Facts:
@@ -29,7 +31,8 @@ def facts(trajectory: dict[str, Any], context: Context) -> Facts:
         return Facts(_rendering(trajectory, {}), {"status": "unknown"})
     result = _object(context.trial_file("result.json"))
     config = _object(context.trial_file("config.json")) or _dict(result, "config")
-    return Facts(_run(trajectory, result, config), _outcome(result, context))
+    key = result.get("id")
+    return Facts(_run(trajectory, result, config), _outcome(result, context), key if isinstance(key, str) else None)
 
 
 def _run(trajectory: dict[str, Any], result: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def embed(document: dict[str, Any], context: Context, above: tuple[str, ...] = (
     return repairs
 
 
-def role_of(document: dict[str, Any], context: Context) -> str | None:
+def _role(document: dict[str, Any], context: Context) -> str | None:
     """Return `subagent` or `continuation` for a document that is only a part of a run; None for any other."""
     extra = document["agent"].get("extra") or {}
     if context.part_of or "parent_session_id" in extra or _SUBAGENT.fullmatch(context.name):
@@ -93,9 +93,10 @@ def role_of(document: dict[str, Any], context: Context) -> str | None:
     return None
 
 
-def links_of(document: dict[str, Any], context: Context, role: str | None) -> dict[str, Any]:
+def links_of(document: dict[str, Any], context: Context) -> dict[str, Any]:
     """Return the run facts `role`, `continues` and `continued_by`, as far as they are known."""
     links: dict[str, Any] = {}
+    role = _role(document, context)
     if role:
         links["role"] = role
     before = context.continues

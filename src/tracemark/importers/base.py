@@ -232,8 +232,8 @@ def source_of(importer: Importer, record: Record, document: Document, repairs: I
 
 
 def fill_from_batch(run: dict[str, Any], batch: Mapping[str, Any]) -> None:
-    """Add to `run` the domain, split and model that `batch.yaml` states, where the record itself says nothing."""
-    for name in ("domain", "split"):
+    """Add to `run` the domain, split, note and model that `batch.yaml` states, where the record says nothing."""
+    for name in ("domain", "split", "note"):
         if name in batch:
             run.setdefault(name, batch[name])
     model = batch.get("model")

@@ -10,10 +10,12 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -54,21 +56,20 @@ def packing(first: bytes) -> str:
     return next((name for magic, name in _MAGIC if first.startswith(magic)), "")
 
 
-def members(path: Path, limit: int) -> list[str]:
-    """Return the names of the files in a zip archive, in order of name.
+def members(path: Path, limit: int) -> list[tuple[str, int]]:
+    """Return the name and the packed size of each file in a zip archive, in order of name.
 
     Raises:
         TooMuchError: when they expand to more than `limit` bytes together.
         BrokenError: when the archive cannot be read.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            files = [info for info in archive.infolist() if not info.is_dir()]
+        files = [info for info in _archive(path).infolist() if not info.is_dir()]
     except _FAULTS as error:
         raise BrokenError(f"zip: {error}") from None
     if sum(info.file_size for info in files) > limit:
         raise TooMuchError
-    return sorted(info.filename for info in files)
+    return sorted((info.filename, info.compress_size) for info in files)
 
 
 @contextmanager
@@ -104,14 +105,27 @@ def expanded(path: Path, packed: str, member: str, limit: int) -> Iterator[Binar
 def _open(path: Path, packed: str, member: str) -> tuple[Any, ...]:
     """Return the expanding stream, and what else is to be closed."""
     if packed == "zip":
-        archive = zipfile.ZipFile(path)
-        return archive.open(member), archive
+        return (_archive(path).open(member),)
     if packed == "zstd":
         file = path.open("rb")
         reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(file, read_across_frames=True)
         return reader, file
     opener: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
     return (opener(path, "rb"),)
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    facts = path.stat()
+    return _opened(path, facts.st_mtime_ns, facts.st_size, os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path, *_: int) -> zipfile.ZipFile:
+    """Return an open archive; the last one is kept, since its table of contents would be read again for every member.
+
+    It belongs to one process: two that shared it would share its position.
+    """
+    return zipfile.ZipFile(path)
 
 
 class _Limited(io.RawIOBase):

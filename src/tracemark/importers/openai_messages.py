@@ -48,32 +48,20 @@ class NotMessagesError(ValueError):
 
 def decoded(value: Any, note: str, repairs: list[str]) -> Any:
     """Return a value that may be written as JSON text, up to three times over; `note` is added when it was."""
+    found, notes = value, [note]
     for _ in range(_DEPTH):
-        if not isinstance(value, str) or value[:1] not in ("{", "["):
+        if not isinstance(found, str) or found[:1] not in ("{", "[", '"'):
             break
         try:
-            value = digest.loads(value.encode("utf-8", "surrogatepass")).value
+            read = digest.loads(found.encode("utf-8", "surrogatepass"))
         except digest.NotJSONError:
-            break
-        repairs.append(note)
-    return value
-
-
-def steps_of(messages: list[Any], repairs: list[str]) -> list[dict[str, Any]]:
-    """Return the steps of a conversation.
-
-    Args:
-        messages: the messages in order.
-        repairs: gets a note for everything that was read in a special way.
-
-    Raises:
-        UnknownRoleError: for a role that is not known.
-        NotMessagesError: when a member of `messages` is no message.
-    """
-    conversation = Conversation(repairs)
-    for index, message in enumerate(messages):
-        conversation.add(message, f"messages/{index}")
-    return conversation.steps
+            return value
+        found = read.value
+        notes += read.repairs
+    if not isinstance(value, str) or isinstance(found, str):
+        return value
+    repairs += notes
+    return found
 
 
 class Conversation:
@@ -97,9 +85,9 @@ class Conversation:
             raise NotMessagesError(f"{place} is no message")
         rest = dict(message)
         role = rest.pop("role", None)
-        if role in ANSWERS:
+        if isinstance(role, str) and role in ANSWERS:
             return self._answer(rest, role)
-        if role not in SPEAKERS:
+        if not isinstance(role, str) or role not in SPEAKERS:
             raise UnknownRoleError(f"{place} has the role {str(role)[:40]!r}")
         step: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": SPEAKERS[role]}
         extra: dict[str, Any] = {} if role in ("system", "user", "assistant") else {"role": role}
@@ -214,7 +202,7 @@ def _content(rest: dict[str, Any], extra: dict[str, Any], present: bool, repairs
     if isinstance(content, list):
         parts = [_part(part) for part in content]
         if all(part is not None for part in parts):
-            if any(isinstance(part, dict) and set(part) - {"type", "text"} for part in content):
+            if not all(map(_is_plain, content)):
                 extra["original_content"] = content
             return parts
     extra["original_content"] = content
@@ -235,6 +223,14 @@ def _part(part: Any) -> dict[str, Any] | None:
         if kind in ("image/jpeg", "image/png", "image/gif", "image/webp"):
             return {"type": "image", "source": {"media_type": kind, "path": url}}
     return None
+
+
+def _is_plain(part: dict[str, Any]) -> bool:
+    """Return whether nothing of a part is lost in the form that ATIF gives it."""
+    if part["type"] == "text":
+        return len(part) == 2
+    image = part.get("image_url")
+    return len(part) == 2 and isinstance(image, dict) and len(image) == 1
 
 
 def _arguments(value: Any, extra: dict[str, Any]) -> dict[str, Any]:

@@ -137,9 +137,10 @@ def _skip(stream: BinaryIO, begun: bytes, piece: Piece, at: tuple[int, int]) -> 
     position = start + len(begun)
     while more := stream.readline(1 << 20):
         position += len(more)
-        hasher.update(more.rstrip(b"\r\n"))
         if more.endswith(b"\n"):
+            hasher.update(more.rstrip(b"\r\n"))
             break
+        hasher.update(more)
     where = f"{piece.label}[{start}-{position}]" if piece.start else f"{piece.label}:{number}"
     message = f"a record of {position - start} bytes is above the limit of {piece.context.limits.max_record}"
     return Refused("record-too-large", where, message, None, hasher.hexdigest(), begun[:EXCERPT]), position

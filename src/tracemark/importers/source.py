@@ -137,13 +137,13 @@ class _Planner:
         names = members(Path(piece.path), self._limits.max_expanded)
         if not names:
             self._refuse("empty-file", piece, "an archive without files")
-        for name in names:
+        for name, packed_size in names:
             folder, _, own = name.rpartition("/")
             inside = replace(piece, label=f"{piece.label}/{name}", member=name)
             if name.startswith("/") or "\\" in name or ".." in folder.split("/"):
                 self._refuse("path-outside", inside, "the name leads out of the archive")
             elif not is_aside(own):
-                self._add_stream(replace(inside, context=replace(piece.context, name=own, folder=None)), size)
+                self._add_stream(replace(inside, context=replace(piece.context, name=own, folder=None)), packed_size)
 
     def _add_stream(self, piece: Piece, size: int) -> None:
         with expanded(Path(piece.path), piece.packed, piece.member, self._limits.max_expanded) as stream:
@@ -172,30 +172,32 @@ class _Planner:
     def result(self) -> Plan:
         """Return the plan: linked files know of each other, small files are put together, large ones cut."""
         jobs: list[Job] = []
-        group: list[tuple[Piece, int]] = []
+        group: list[Piece] = []
+        total = 0
+
+        def close() -> None:
+            if group:
+                jobs.append(Job(tuple(group), total))
+                group.clear()
+
         for piece, size in self._pieces:
-            linked = self._links.linked(piece.path)
-            if linked is not None:
-                piece = replace(piece, context=replace(piece.context, continues=linked[0], part_of=linked[1]))
-            small = size <= RANGE
-            if group and not (
-                small
-                and piece.context.batch == group[0][0].context.batch
-                and sum(other for _, other in group) + size <= RANGE
-            ):
-                jobs.append(_job(group))
-                group = []
-            if small or piece.packed or piece.unit == "document":
-                group.append((piece, size))
-            else:
-                jobs += [_job([(part, part.end - part.start)]) for part in _cut(piece, size) if part.end is not None]
-        if group:
-            jobs.append(_job(group))
+            piece = self._linked(piece)
+            if size > RANGE and piece.unit == "line" and not piece.packed:
+                close()
+                jobs += [Job((part,), end - part.start) for part in _cut(piece, size) if (end := part.end) is not None]
+                continue
+            if group and (total + size > RANGE or piece.context.batch != group[0].context.batch):
+                close()
+            total = total + size if group else size
+            group.append(piece)
+        close()
         return Plan(jobs, self.refused, [*self._batches.findings, *self.findings])
 
-
-def _job(group: list[tuple[Piece, int]]) -> Job:
-    return Job(tuple(piece for piece, _ in group), sum(size for _, size in group))
+    def _linked(self, piece: Piece) -> Piece:
+        linked = self._links.linked(piece.path)
+        if linked is None:
+            return piece
+        return replace(piece, context=replace(piece.context, continues=linked[0], part_of=linked[1]))
 
 
 def _cut(piece: Piece, size: int) -> Iterator[Piece]:

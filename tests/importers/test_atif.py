@@ -1,0 +1,672 @@
+"""ATIF of every version, near misses, Harbor trials, documents that belong together, and what documents carry."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from atif import Trajectory as Peer
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.importers.atif import IMPORTER, TERMINUS_CUT
+from tracemark.importers.base import Imported, Record, Refused, text_digest
+from tracemark.model.trace import Outcome, Run, Source
+from tracemark.model.trajectory import problems
+
+from .conftest import Inbox
+
+Make = Callable[..., dict[str, Any]]
+
+OLD_PREFIX, NEW_PREFIX = "1d7a49f7cb", "c115067a87"
+
+
+def read(document: Any) -> Imported | Refused:
+    raw = document if isinstance(document, bytes) else json.dumps(document).encode()
+    [item] = IMPORTER.read(Record(raw, "a.json", "a.json"))
+    return item
+
+
+def trace(document: Any) -> Imported:
+    item = read(document)
+    assert isinstance(item, Imported), item
+    assert problems(item.trajectory) == []
+    assert item.trajectory_bytes == digest.canonical(item.trajectory)
+    Run.model_validate(item.run)
+    Outcome.model_validate(item.outcome)
+    Source.model_validate(item.source)
+    return item
+
+
+def repairs(item: Imported) -> str:
+    return "; ".join(item.source.get("repairs", []))
+
+
+# the ordinary document
+
+
+def test_an_ordinary_document_is_stored_as_it_is(document: Make) -> None:
+    item = trace(document())
+    assert item.trajectory == document()
+    assert "repairs" not in item.source
+    assert (item.run, item.outcome) == ({"model": {"name": "m"}}, {"status": "unknown"})
+    assert item.stamp is None
+
+
+@pytest.mark.parametrize("minor", range(8))
+def test_every_older_version_is_raised_and_named(document: Make, minor: int) -> None:
+    item = trace(document(schema_version=f"ATIF-v1.{minor}"))
+    assert item.trajectory["schema_version"] == "ATIF-v1.8"
+    assert item.source["repairs"] == [f"schema_version ATIF-v1.{minor} raised to ATIF-v1.8"]
+
+
+@pytest.mark.parametrize("version", ["ATIF-v1.9", "ATIF-v2.0", "2", 1.8, {}])
+def test_an_unknown_version_is_refused(document: Make, version: Any) -> None:
+    item = read(document(schema_version=version))
+    assert isinstance(item, Refused)
+    assert item.code == "newer-format"
+
+
+def test_null_absent_and_empty_stay_apart(document: Make) -> None:
+    made = document(notes=None, session_id="")
+    made["steps"][2]["observation"]["results"][0]["content"] = None
+    item = trace(made)
+    assert item.trajectory["notes"] is None
+    assert item.trajectory["session_id"] == ""
+    assert "trajectory_id" not in item.trajectory
+    assert item.content.observations == []
+
+
+def test_the_writing_of_the_source_does_not_change_the_trace(document: Make) -> None:
+    made = document(notes="Grüße 🙂")
+    compact, spaced = json.dumps(made, separators=(",", ":")), json.dumps(made, indent=2, sort_keys=True)
+    utf8 = json.dumps(made, ensure_ascii=False)
+    assert len({trace(text.encode()).trajectory_bytes for text in (compact, spaced, utf8)}) == 1
+
+
+def test_content_is_what_the_agent_saw_and_did(document: Make) -> None:
+    content = trace(document()).content
+    assert list(content.messages) == [("system", "Be exact.", 1), ("user", "Where is it?", 2)]
+    assert list(content.calls) == [("look_up", 3, "ok")]
+    assert list(content.observations) == [(3, "on its way")]
+    assert (content.tools, content.tools_key, content.prompt_cut) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "extra", "expected"),
+    [
+        ("done", {}, "ok"),
+        ("Error: no such order", {}, "error"),
+        ("KeyError: 'x'", {}, "error"),
+        ("The tool `look_up` was not found", {}, "error"),
+        ("done", {"is_error": True}, "error"),
+        ("no errors were found", {}, "ok"),
+    ],
+)
+def test_an_answer_is_read_as_ok_or_error(document: Make, answer: str, extra: dict[str, Any], expected: str) -> None:
+    made = document()
+    made["steps"][2]["observation"]["results"] = [{"source_call_id": "c1", "content": answer, "extra": extra}]
+    assert trace(made).content.calls[0][2] == expected
+
+
+def test_unlinked_results_answer_calls_in_order_and_a_call_may_have_none(document: Make) -> None:
+    made = document()
+    step = made["steps"][2]
+    step["tool_calls"] *= 3
+    step["observation"]["results"] = [{"content": "Error"}, {"content": "fine"}]
+    assert [call[2] for call in trace(made).content.calls] == ["error", "ok", "none"]
+
+
+def test_recorded_tools_are_observed_by_their_reduced_schema(document: Make) -> None:
+    tool = {"name": "look_up", "description": "Find.", "parameters": {"type": "object", "properties": {}}}
+    wrapped = {"type": "function", "function": {**tool, "strict": None}}
+    bare, other = document(), document()
+    bare["agent"]["tool_definitions"], other["agent"]["tool_definitions"] = [tool], [wrapped]
+    first, second = trace(bare), trace(other)
+    assert first.observed["tool_bindings"] == second.observed["tool_bindings"]
+    assert first.observed["tool_bindings"][0]["form"] == "schema"
+    assert first.content.tools_key == digest.canonical([tool])
+    assert first.trajectory_bytes != second.trajectory_bytes
+
+
+def test_an_empty_list_of_tools_proves_nothing(document: Make) -> None:
+    made = document()
+    made["agent"]["tool_definitions"] = []
+    item = trace(made)
+    assert item.content.tools is None
+    assert "tool_bindings" not in item.observed
+    assert item.trajectory["agent"]["tool_definitions"] == []
+
+
+def test_system_texts_are_observed_as_rendered(document: Make) -> None:
+    assert trace(document()).observed == {
+        "prompt_templates": [{"part": "system", "form": "rendered", "digest": text_digest("Be exact.")}]
+    }
+
+
+# near misses
+
+
+def change(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """Return a copy with the member at `path` set; the value `...` removes it."""
+    made = copy.deepcopy(document)
+    *folders, last = [int(part) if part.isdigit() else part for part in path.split("/")]
+    place: Any = made
+    for part in folders:
+        place = place[part]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return made
+
+
+NEAR: list[tuple[str, Any, str]] = [
+    ("schema_version", ..., "schema_version missing"),
+    ("schema_version", "1.4", "raised to ATIF-v1.8"),
+    ("schema_version", "v1.6", "raised to ATIF-v1.8"),
+    ("agent/version", 2, "version was a number"),
+    ("agent/version", ..., "version missing"),
+    ("agent", {"name": "a", "version": "1", "model": "gpt"}, "model read as model_name"),
+    ("agent/provider", "x", "unknown member 'provider'"),
+    ("agent/tool_definitions", {"a": 1}, "tool_definitions of the wrong kind"),
+    ("steps/0/step_id", "1", "step_id counted anew"),
+    ("steps/0/step_id", 1.0, "step_id counted anew"),
+    ("steps/0/step_id", True, "step_id counted anew"),
+    ("steps/0/step_id", 7, "step_id counted anew"),
+    ("steps/0/step_id", ..., "step_id counted anew"),
+    ("steps/1/tool_calls", [], "tool_calls on a step that is not the agent's removed"),
+    ("steps/1/tool_calls", [{"name": "x"}], "tool_calls on a step that is not the agent's moved"),
+    ("steps/1/metrics", {"prompt_tokens": 1}, "metrics on a step that is not the agent's"),
+    ("steps/2/source", "assistant", "source 'assistant' read as 'agent'"),
+    ("steps/1/message", None, "message null"),
+    ("steps/1/message", ..., "message null or missing"),
+    ("steps/1/message", {"text": "x"}, "written as JSON text"),
+    ("steps/1/message", [{"type": "image_url", "image_url": "x"}], "written as JSON text"),
+    (
+        "steps/1/message",
+        [{"type": "image", "source": {"media_type": "image/jpg", "path": "a"}}],
+        "image/jpg written as image/jpeg",
+    ),
+    (
+        "steps/1/message",
+        [{"type": "audio", "source": {"media_type": "audio/mp3", "path": "a"}}],
+        "audio/mp3 written as audio/mpeg",
+    ),
+    ("steps/1/timestamp", "yesterday", "timestamp of the wrong kind"),
+    ("steps/1/timestamp", 1700000000.5, "timestamp of the wrong kind"),
+    ("steps/1/timestamp", "2026-01-31T24:00:00Z", "timestamp of the wrong kind"),
+    ("steps/2/usage", {"total": 3}, "unknown member 'usage'"),
+    ("steps/2/is_copied_context", "yes", "is_copied_context of the wrong kind"),
+    ("steps/2/llm_call_count", -1, "llm_call_count of the wrong kind"),
+    ("steps/2/llm_call_count", 0, "metrics of a step without a model call"),
+    ("steps/2/metrics/prompt_tokens", "12", "written as a whole number"),
+    ("steps/2/metrics/prompt_tokens", 12.0, "written as a whole number"),
+    ("steps/2/metrics/prompt_tokens", 12.5, "prompt_tokens of the wrong kind"),
+    ("steps/2/metrics/cost_usd", "free", "cost_usd of the wrong kind"),
+    ("steps/2/metrics", "oops", "metrics of the wrong kind"),
+    ("steps/2/tool_calls/0/arguments", '{"order": 1}', "arguments that are no object"),
+    ("steps/2/tool_calls/0/arguments", "order 1", "arguments that are no object"),
+    ("steps/2/tool_calls/0/arguments", [1], "arguments that are no object"),
+    ("steps/2/tool_calls/0/arguments", None, "arguments that are no object"),
+    ("steps/2/tool_calls/0/tool_call_id", 5, "tool_call_id missing or no text"),
+    ("steps/2/tool_calls/0/tool_call_id", ..., "tool_call_id missing or no text"),
+    ("steps/2/tool_calls/0/function_name", ..., "function_name missing"),
+    ("steps/2/observation", "text", "observation of the wrong kind"),
+    ("steps/2/observation/results", {"a": 1}, "observation without a list of results"),
+    ("steps/2/observation/note", "x", "unknown member 'note' of the observation"),
+    ("steps/2/observation/results/0/content", {"a": 1}, "written as JSON text"),
+    ("steps/2/observation/results/0/source_call_id", "c9", "link moved to extra"),
+    (
+        "steps/2/observation/results/0/subagent_trajectory_ref",
+        [{"session_id": "s"}],
+        "sub-agent reference of ATIF v1.6",
+    ),
+    ("steps/2/observation/results/0/subagent_trajectory_ref", {"trajectory_id": "t"}, "read as a list of one"),
+    ("final_metrics", {"total_steps": 3.0, "total_cost_usd": "NaN"}, "total_steps"),
+    ("created_at", "now", "unknown member 'created_at'"),
+    ("extra", [1], "extra of the wrong kind"),
+    ("session_id", 17, "session_id of the wrong kind"),
+    ("subagent_trajectories", [{"agent": {"name": "a", "version": "1"}, "steps": [{"source": "user"}]}], "made one"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "words"), NEAR)
+def test_a_near_miss_is_repaired_and_named(document: Make, path: str, value: Any, words: str) -> None:
+    item = trace(change(document(), path, value))
+    assert words in repairs(item)
+    Peer.model_validate(item.trajectory)
+
+
+@pytest.mark.parametrize(("path", "value", "words"), NEAR)
+def test_a_repaired_document_needs_no_second_repair(document: Make, path: str, value: Any, words: str) -> None:
+    first = trace(change(document(), path, value))
+    again = trace(first.trajectory_bytes)
+    assert again.trajectory_bytes == first.trajectory_bytes
+    assert "repairs" not in again.source
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        ("steps", [], "steps"),
+        ("steps", ..., "steps"),
+        ("steps", {"1": {}}, "steps"),
+        ("steps/1", "text", "steps/1"),
+        ("steps/1/source", "narrator", "steps/1/source"),
+        ("steps/1/source", ..., "steps/1/source"),
+    ],
+)
+def test_what_would_need_a_guess_is_refused_with_its_place(document: Make, path: str, value: Any, place: str) -> None:
+    item = read(change(document(), path, value))
+    assert isinstance(item, Refused)
+    assert item.code == "not-atif"
+    assert item.message.startswith(place)
+
+
+def test_what_is_moved_is_kept(document: Make) -> None:
+    made = change(document(), "steps/2/usage", {"total": 3})
+    made = change(made, "steps/2/tool_calls/0/arguments", '{"order":  1}')
+    made = change(made, "steps/1/message", None)
+    steps = trace(made).trajectory["steps"]
+    assert steps[2]["extra"] == {"usage": {"total": 3}}
+    assert steps[2]["tool_calls"][0] == {
+        "tool_call_id": "c1",
+        "function_name": "look_up",
+        "arguments": {"order": 1},
+        "extra": {"original_arguments": '{"order":  1}'},
+    }
+    assert steps[1]["extra"] == {"original_message": None}
+
+
+def test_an_observation_that_is_a_text_becomes_a_result(document: Make) -> None:
+    step = trace(change(document(), "steps/2/observation", "the text")).trajectory["steps"][2]
+    assert step["observation"] == {"results": [{"content": "the text"}]}
+
+
+def test_equal_repairs_are_counted_under_their_first_place(document: Make) -> None:
+    made = document()
+    for step in made["steps"]:
+        step["step_id"] = str(step["step_id"])
+    assert trace(made).source["repairs"] == ["steps/1: step_id counted anew (×3)"]
+
+
+SMALL = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=3)),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=3), inner, max_size=2)),
+    max_leaves=4,
+)
+PATHS = sorted(
+    {path for path, _, _ in NEAR} | {"agent", "steps/0", "steps/2/tool_calls", "steps/2/tool_calls/0", "extra"}
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(PATHS), SMALL), min_size=1, max_size=3))
+def test_no_content_raises_and_what_is_taken_is_valid(document: Make, changes: list[tuple[str, Any]]) -> None:
+    made = document()
+    for path, value in changes:
+        try:
+            made = change(made, path, value)
+        except (KeyError, IndexError, TypeError):
+            continue
+    item = read(made)
+    if isinstance(item, Imported):
+        assert problems(item.trajectory) == []
+        again = read(item.trajectory_bytes)
+        assert isinstance(again, Imported)
+        assert again.trajectory_bytes == item.trajectory_bytes
+
+
+# what a document carries
+
+PART = {"digest": "a" * 64, "evidence": "recorded"}
+STAMP = {
+    "declared": {
+        "name": "desk_a",
+        "fingerprint": "tm1:" + "b" * 64,
+        "components": {"runtime": {"digest": "c" * 64, "evidence": "recorded", "parts": {"limits": PART}}},
+    }
+}
+RUN = {"task": "t-1", "attempt": 0, "model": {"name": "qwen", "revision": "r"}}
+OUTCOME = {"status": "success", "reward": 1.0}
+
+
+def test_carried_facts_leave_the_trajectory(document: Make) -> None:
+    item = trace(document(extra={"tracemark": {"run": RUN, "outcome": OUTCOME}}))
+    assert item.trajectory == document()
+    assert (item.run, item.outcome, item.stamp) == (RUN, OUTCOME, None)
+
+
+def test_carried_run_facts_are_whole(inbox: Inbox, document: Make) -> None:
+    made = document(agent={"name": "terminus-2", "version": "1", "model_name": "m"})
+    trial(inbox, {**made, "extra": {"tracemark": {"run": {"task": "t-1"}}}}, result={"task_name": "other"})
+    assert inbox.read().only.run == {"task": "t-1"}
+
+
+def test_other_free_data_stays(document: Make) -> None:
+    assert trace(document(extra={"a": 1, "tracemark": {"run": RUN}})).trajectory["extra"] == {"a": 1}
+
+
+def test_an_extra_that_was_empty_before_the_export_stays(document: Make) -> None:
+    assert trace(document(extra={"tracemark": {"empty_extra": True}})).trajectory["extra"] == {}
+
+
+def test_a_stamp_made_for_this_trajectory_holds(document: Make) -> None:
+    trace_id = digest.sha256(trace(document()).trajectory_bytes)
+    item = trace(document(extra={"tracemark": {"harness": STAMP, "trajectory": trace_id}}))
+    assert item.stamp == STAMP
+    assert "repairs" not in item.source
+
+
+@pytest.mark.parametrize("names", [{}, {"trajectory": "d" * 64}])
+def test_a_stamp_made_for_another_trajectory_is_only_claimed(document: Make, names: dict[str, str]) -> None:
+    item = trace(document(extra={"tracemark": {"harness": STAMP, **names}}))
+    assert item.stamp is not None
+    [component] = item.stamp["declared"]["components"].values()
+    assert component["evidence"] == component["parts"]["limits"]["evidence"] == "claimed"
+    assert item.stamp["declared"]["fingerprint"] == STAMP["declared"]["fingerprint"]
+    assert "claimed" in repairs(item)
+
+
+@pytest.mark.parametrize(
+    "carried",
+    [
+        "text",
+        {"outcome": {"status": "won"}},
+        {"outcome": {}},
+        {"run": {"task": 7}},
+        {"run": {"host": "x"}},
+        {"harness": {"declared": {"components": {"runtime": {}}}}},
+        {"\ud800": 1},
+    ],
+)
+def test_what_is_no_export_stays_in_place_and_is_not_used(document: Make, carried: Any) -> None:
+    item = trace(document(extra={"tracemark": carried}))
+    assert item.trajectory["extra"] == {"tracemark": carried}
+    assert (item.run, item.outcome, item.stamp) == ({"model": {"name": "m"}}, {"status": "unknown"}, None)
+    assert "not used" in repairs(item)
+
+
+# Harbor trials
+
+
+def trial(inbox: Inbox, document: Any, **files: Any) -> None:
+    inbox.write("job/t__1/agent/trajectory.json", document)
+    inbox.write("job/t__1/config.json", files.get("config", {}))
+    inbox.write("job/t__1/result.json", files.get("result", {"task_name": "t"}))
+    if "exception" in files:
+        inbox.write("job/t__1/exception.txt", files["exception"])
+    inbox.write("job/t__1/agent/episode-0/prompt.txt", "not a trace")
+    inbox.write("job/result.json", {"n_trials": 1})
+    inbox.write("job/job.log", "not a trace")
+
+
+@pytest.mark.parametrize(
+    ("result", "outcome"),
+    [
+        ({"verifier_result": {"rewards": {"reward": 1.0}}}, {"status": "success", "reward": 1.0}),
+        ({"verifier_result": {"reward": 0.5}}, {"status": "failure", "reward": 0.5}),
+        ({"verifier_result": {"rewards": {"accuracy": 1}}}, {"status": "success", "reward": 1}),
+        ({"verifier_result": {"rewards": {"a": 1, "b": 0}}}, {"status": "unknown"}),
+        ({"verifier_result": None}, {"status": "unknown"}),
+        (
+            {"exception_info": {"exception_type": "CancelledError"}},
+            {"status": "error", "termination": "CancelledError"},
+        ),
+        (
+            {"exception_info": {"exception_type": "AgentTimeoutError"}, "verifier_result": {"reward": 1.0}},
+            {"status": "success", "reward": 1.0, "termination": "AgentTimeoutError"},
+        ),
+        (
+            {"exception_info": {"exception_type": "DockerError"}, "verifier_result": {"reward": 1.0}},
+            {"status": "error", "reward": 1.0, "termination": "DockerError"},
+        ),
+        ({"exception_info": {"exception_type": "AgentTimeoutError"}}, {"status": "error"}),
+    ],
+)
+def test_a_trial_gives_the_outcome(inbox: Inbox, document: Make, result: Any, outcome: dict[str, Any]) -> None:
+    trial(inbox, document(), result=result)
+    found = inbox.read().only.outcome
+    assert {name: found.get(name) for name in outcome} == outcome
+
+
+def test_a_trial_gives_task_model_and_times_and_no_path(inbox: Inbox, document: Make) -> None:
+    result = {"task_name": "t", "source": "bench", "started_at": "2026-01-31T12:00:00", "trial_uri": "file:///home/x"}
+    config = {
+        "agent": {"model_name": "p/m", "kwargs": {"temperature": 0.7}},
+        "task": {"path": "/home/x"},
+        "environment": {"type": "docker"},
+    }
+    trial(inbox, document(), result=result, config=config)
+    item = inbox.read().only
+    assert item.run == {
+        "task": "t",
+        "domain": "bench",
+        "start": "2026-01-31T12:00:00",
+        "model": {"name": "p/m"},
+        "sampling": {"temperature": 0.7},
+        "environment": {"type": "docker"},
+    }
+    assert item.source["label"] == "job/t__1/agent/trajectory.json"
+
+
+def test_a_trial_gives_the_session_where_there_is_none(inbox: Inbox, document: Make) -> None:
+    trial(inbox, change(document(), "session_id", ...), result={"id": "trial-7"})
+    item = inbox.read().only
+    assert item.trajectory["session_id"] == "trial-7"
+    assert "session_id missing" in repairs(item)
+
+
+def test_an_exception_file_alone_is_an_error(inbox: Inbox, document: Make) -> None:
+    trial(inbox, document(), exception="Traceback")
+    assert inbox.read().only.outcome == {"status": "error", "rule": "exception", "termination": "exception"}
+
+
+def test_a_trajectory_given_alone_still_knows_its_trial(inbox: Inbox, document: Make) -> None:
+    trial(inbox, document())
+    assert inbox.read("job/t__1/agent/trajectory.json").only.run["task"] == "t"
+
+
+def test_a_trial_without_a_trajectory_is_named(inbox: Inbox, document: Make) -> None:
+    trial(inbox, document())
+    (inbox.path / "job/t__1/agent/trajectory.json").unlink()
+    read = inbox.read()
+    assert (read.codes, read.refused[0].where) == (["trial-without-trajectory"], "job/t__1/result.json")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "rendered"), [({}, True), ({"raw_content": False}, True), ({"raw_content": True}, False)]
+)
+def test_only_the_config_of_a_trial_tells_that_terminus_text_is_raw(
+    inbox: Inbox, document: Make, kwargs: Any, rendered: bool
+) -> None:
+    made = document(agent={"name": "terminus-2", "version": "2.0.0"})
+    assert trace(made).run["rendered"] is True
+    trial(inbox, made, config={"agent": {"kwargs": {"trajectory_config": kwargs}}})
+    assert inbox.read().only.run["rendered"] is rendered
+
+
+# documents that belong together
+
+
+def sub(document: Make, name: str, **members: Any) -> dict[str, Any]:
+    return document(2, agent={"name": name, "version": "1"}, **members)
+
+
+def main(document: Make, *names: str, **members: Any) -> dict[str, Any]:
+    made = document(**members)
+    refs = [{"trajectory_path": name, "session_id": "s"} for name in names]
+    made["steps"].append(
+        {
+            "step_id": 4,
+            "source": "system",
+            "message": "",
+            "observation": {"results": [{"subagent_trajectory_ref": refs}]},
+        }
+    )
+    return made
+
+
+def test_a_sub_agents_document_is_embedded_and_is_no_trace_of_its_own(inbox: Inbox, document: Make) -> None:
+    inbox.write("trajectory.json", main(document, "helper.json"))
+    inbox.write("helper.json", sub(document, "helper"))
+    item = inbox.read().only
+    [child] = item.trajectory["subagent_trajectories"]
+    assert (child["agent"]["name"], child["trajectory_id"]) == ("helper", "helper.json")
+    ref = item.trajectory["steps"][3]["observation"]["results"][0]["subagent_trajectory_ref"][0]
+    assert ref == {"trajectory_path": "helper.json", "session_id": "s", "trajectory_id": "helper.json"}
+    assert "sub-agent document helper.json embedded" in repairs(item)
+    assert "no trajectory_id" in repairs(item)
+
+
+def test_sub_agents_of_sub_agents_are_embedded_in_turn(inbox: Inbox, document: Make) -> None:
+    inbox.write("a.json", main(document, "b.json"))
+    inbox.write("b.json", main(document, "c.json", agent={"name": "b", "version": "1"}))
+    inbox.write("c.json", sub(document, "c"))
+    [child] = inbox.read().only.trajectory["subagent_trajectories"]
+    assert child["subagent_trajectories"][0]["agent"]["name"] == "c"
+
+
+def test_a_sub_agents_document_found_alone_says_so(inbox: Inbox, document: Make) -> None:
+    made = document(agent={"name": "helper", "version": "1", "extra": {"parent_session_id": "s"}})
+    inbox.write("a.json", made)
+    item = inbox.read().only
+    assert item.run["role"] == "subagent"
+    assert item.observed == {}
+
+
+def test_a_sub_agents_document_whose_owner_is_refused_is_kept_as_a_trace(inbox: Inbox, document: Make) -> None:
+    broken = main(document, "helper.json")
+    broken["steps"][0]["source"] = "narrator"
+    inbox.write("trajectory.json", broken)
+    inbox.write("helper.json", sub(document, "helper"))
+    read = inbox.read()
+    assert (read.codes, [item.run["role"] for item in read.traces]) == (["not-atif"], ["subagent"])
+
+
+def test_documents_that_name_one_another_in_a_circle_are_all_kept(inbox: Inbox, document: Make) -> None:
+    inbox.write("a.json", main(document, "b.json"))
+    inbox.write("b.json", main(document, "a.json", agent={"name": "b", "version": "1"}))
+    assert {item.source["label"] for item in inbox.read().traces} == {"a.json", "b.json"}
+
+
+@pytest.mark.parametrize("name", ["../secret.json", "/etc/passwd", "sub/x.json", "missing.json", "trajectory.json"])
+def test_a_path_in_a_document_is_not_followed_out_of_its_folder(inbox: Inbox, document: Make, name: str) -> None:
+    (inbox.path.parent / "secret.json").write_text(json.dumps(document()))
+    inbox.write("trajectory.json", main(document, name))
+    item = inbox.read().only
+    assert "subagent_trajectories" not in item.trajectory
+    assert "repairs" not in item.source
+
+
+def test_a_continuation_is_a_trace_of_its_own_linked_by_name(inbox: Inbox, document: Make) -> None:
+    inbox.write("trajectory.json", document(continued_trajectory_ref="trajectory.cont-1.json"))
+    made = document(2, agent={"name": "a", "version": "1", "extra": {"continuation_index": 1}})
+    inbox.write("trajectory.cont-1.json", made)
+    later, first = inbox.read().traces
+    assert first.run == {"model": {"name": "m"}, "continued_by": "trajectory.cont-1.json"}
+    assert later.run == {"role": "continuation", "continues": "trajectory.json"}
+
+
+def test_an_event_stream_is_one_document(inbox: Inbox, document: Make) -> None:
+    made = document(schema_version="ATIF-v1.4")
+    header = {"__header__": True, **{name: value for name, value in made.items() if name != "steps"}}
+    lines = [header, *made["steps"]]
+    inbox.write("a.atif.jsonl", "".join(json.dumps(line) + "\n\n" for line in lines))
+    item = inbox.read().only
+    assert item.trajectory == document()
+    assert "event stream" in repairs(item)
+
+
+# real files
+
+
+@pytest.mark.shared_data
+def test_real_documents_are_joined_under_their_original_names(shared_traces: Path, tmp_path: Path) -> None:
+    inbox, folder = Inbox(tmp_path / "real"), shared_traces / "atif"
+    stem = "sachiny0106__terminus_2__hello-world-context-summarization"
+    shutil.copy(folder / f"{stem}-linear-history.trajectory.json", inbox.path / "trajectory.json")
+    shutil.copy(folder / f"{stem}-linear-history.trajectory.cont-1.json", inbox.path / "trajectory.cont-1.json")
+    for part in ("questions", "answers"):
+        name = f"trajectory.summarization-1-{part}.json"
+        shutil.copy(folder / f"{stem}.{name}", inbox.path / name)
+    later, first = inbox.read().traces
+    assert later.run["continues"] == "trajectory.json"
+    assert first.run["continued_by"] == "trajectory.cont-1.json"
+    children = [child["trajectory_id"] for child in first.trajectory["subagent_trajectories"]]
+    assert children == ["trajectory.summarization-1-questions.json", "trajectory.summarization-1-answers.json"]
+    assert [digest_of(item) for item in (later, first)] == [NEW_PREFIX] * 2
+    alone = inbox.read("trajectory.summarization-1-questions.json").only
+    assert (alone.run["role"], alone.observed) == ("subagent", {})
+
+
+def digest_of(item: Imported) -> str | None:
+    prompts = item.observed.get("prompt_templates", [])
+    return prompts[0]["digest"][:10] if prompts and prompts[0]["form"] == "prefix" else None
+
+
+REPAIRED = {
+    "letta-ai__cleanup__input.json": "arguments that are no object",
+    "OpenAgentsInc__trajectories__20251205__session-2025-12-05T07-45-57-649Z-x8251x.atif.json": "written as JSON text",
+    "OpenAgentsInc__trajectories__20251205__session-2025-12-05T08-00-23-404Z-ew8gut.atif.json": "written as JSON text",
+    "OpenAgentsInc__trajectories__20251205__session-2025-12-05T08-07-41-875Z-ebphxk.atif.jsonl": "event stream",
+}
+"""Every shared ATIF file that needs more than a newer version number; all others are ordinary, and none is refused."""
+
+
+@pytest.mark.shared_data
+def test_every_shared_file_is_a_valid_trace(shared_traces: Path) -> None:
+    traces = [
+        item for name in ("atif", "atif_nonconforming", "harbor_trial_dir") for item in ingest(shared_traces / name)
+    ]
+    assert len(traces) == 25 + 3 + 4
+    repaired = set()
+    for item in traces:
+        assert item.trajectory["schema_version"] == "ATIF-v1.8"
+        assert problems(item.trajectory) == []
+        Peer.model_validate(item.trajectory)
+        Run.model_validate(item.run)
+        Outcome.model_validate(item.outcome)
+        name = item.source["label"].rpartition("/")[2]
+        others = [text for text in item.source["repairs"] if "raised to ATIF-v1.8" not in text]
+        if others:
+            assert REPAIRED[name] in "; ".join(others)
+            repaired.add(name)
+    assert repaired == set(REPAIRED)
+
+
+def ingest(folder: Path) -> list[Imported]:
+    read = Inbox(folder).read()
+    assert read.refused == []
+    return read.traces
+
+
+@pytest.mark.shared_data
+def test_without_any_declared_harness_terminus_falls_into_exactly_two_groups(shared_traces: Path) -> None:
+    groups: dict[str | None, set[str]] = {}
+    for item in ingest(shared_traces / "atif"):
+        name = item.source["label"]
+        if item.trajectory["agent"]["name"].startswith("terminus-2"):
+            groups.setdefault(digest_of(item), set()).add(name)
+    assert set(groups) == {OLD_PREFIX, NEW_PREFIX, None}
+    assert all(name.startswith("open-thoughts__") for name in groups[OLD_PREFIX])
+    assert not any(name.startswith("open-thoughts__") for name in groups[NEW_PREFIX])
+    assert (len(groups[OLD_PREFIX]), len(groups[NEW_PREFIX])) == (7, 6)
+    assert all("sub" in name or "summarization-1" in name for name in groups[None])
+
+
+@pytest.mark.shared_data
+def test_real_trials_know_task_error_and_raw_text(shared_traces: Path) -> None:
+    for item in ingest(shared_traces / "harbor_trial_dir"):
+        assert item.run["task"] == item.source["label"].split("__")[1]
+        assert item.run["rendered"] is False
+        assert item.outcome == {"status": "error", "rule": "exception", "termination": "CancelledError"}
+        assert digest_of(item) == OLD_PREFIX
+        assert item.content.prompt_cut == TERMINUS_CUT
