@@ -110,16 +110,30 @@ def test_a_lock_dies_with_its_process(tmp_path):
 
 
 def test_temporaries_of_the_dead_are_removed_and_those_of_the_living_kept(tmp_path):
-    with durable.temporary_folder(tmp_path) as alive:
-        dead = tmp_path / "dead"
+    parent = tmp_path / "tmp"
+    with durable.temporary_folder(parent) as alive:
+        dead = parent / "dead"
         dead.mkdir()
-        (dead / "lock").touch()
         (dead / "half").write_bytes(b"x")
-        with durable.temporary_folder(tmp_path) as second:
+        with durable.temporary_folder(parent) as second:
             assert not dead.exists()
             assert alive.is_dir()
             assert second.is_dir()
-    assert list(tmp_path.iterdir()) == []
+    assert list(parent.iterdir()) == []
+
+
+def make_and_use(parent) -> bool:
+    for _ in range(50):
+        with durable.temporary_folder(parent) as folder:
+            (folder / "file").write_bytes(b"x")
+            if not (folder / "file").exists():
+                return False
+    return True
+
+
+def test_processes_that_make_temporaries_at_once_leave_each_other_alone(tmp_path):
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        assert pool.map(make_and_use, [tmp_path / "tmp"] * 4) == [True] * 4
 
 
 def test_make_folder_may_be_called_by_two_at_once(tmp_path):

@@ -19,7 +19,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 
@@ -126,22 +126,24 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
         parent: the folder for temporaries, created when missing; on the filesystem of the final files.
     """
     make_folder(parent)
-    remove_leftovers(parent)
-    folder = Path(tempfile.mkdtemp(dir=parent))
-    try:
-        with lock(folder / "lock"):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with ExitStack() as stack:
+        # under one lock, lest another process take a folder that is not locked yet for a dead owner's
+        with lock(parent.with_name(f"{parent.name}.lock"), blocking=True):
+            remove_leftovers(parent)
+            folder = Path(tempfile.mkdtemp(dir=parent))
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.enter_context(lock(folder / "lock"))
+        yield folder
 
 
 def remove_leftovers(parent: Path) -> list[str]:
-    """Remove the temporary folders below `parent` whose owner is dead; return their names."""
+    """Remove the temporary folders below `parent` whose owner is dead; return their names.
+
+    The caller holds the lock beside `parent`, so no folder is being made meanwhile.
+    """
     removed = []
     for folder in sorted(parent.iterdir()):
-        holder = folder / "lock"
-        # a folder without a lock file is being made by somebody this moment
-        if folder.is_dir() and holder.exists() and not is_locked(holder):
+        if folder.is_dir() and not is_locked(folder / "lock"):
             shutil.rmtree(folder, ignore_errors=True)
             removed.append(folder.name)
     return removed

@@ -7,8 +7,8 @@ that failed is a finding, because the next opening makes up for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -80,14 +80,9 @@ class Store(Reading):
 
     # --- writing
 
-    @contextmanager
-    def workspace(self) -> Iterator[Path]:
+    def workspace(self) -> AbstractContextManager[Path]:
         """Give a private folder for drafts; at the end of the `with` block it is gone, with all that is uncommitted."""
-        with ExitStack() as stack:
-            # a folder that is being made looks like one whose owner is dead until its lock is held
-            with lock(self.layout.locks / "workspace", blocking=True):
-                folder = stack.enter_context(temporary_folder(self.layout.temporaries))
-            yield folder
+        return temporary_folder(self.layout.temporaries)
 
     def commit_segment(self, draft: SegmentDraft) -> bool:
         """Give a draft its final name; when this returns, its traces are durable.
