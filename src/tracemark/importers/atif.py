@@ -5,9 +5,9 @@ Keeps: everything the format has, in place; what it does not have (unknown membe
 export of ours), else from the Harbor trial around the document, else from the document's own labels.
 Drops: nothing of the document but the root's `extra.tracemark`, which becomes stamp, run and outcome of the trace, and
 an `extra` that is empty without it (an export marks an original `{}` by `empty_extra`).
-Invents: `schema_version` (always ATIF-v1.8); step ids where they are wrong; a `session_id` (the Harbor trial's id) where
-there is none; a `trajectory_id` for embedded documents without one; `tool_call_id`s and agent labels where they are
-missing. Each is named in `source.repairs`.
+Invents: `schema_version` (always ATIF-v1.8); step ids where they are wrong; a `session_id` (the Harbor trial's id)
+where there is none; a `trajectory_id` for embedded documents without one; `tool_call_id`s and agent labels where they
+are missing. Each is named in `source.repairs`.
 
 `extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is)
 and `empty_extra`, all optional. A stamp that names another trajectory than the one read here, or none, keeps its
