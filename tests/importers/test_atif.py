@@ -123,6 +123,18 @@ def test_unlinked_results_answer_calls_in_order_and_a_call_may_have_none(documen
     assert [call[2] for call in trace(made).content.calls] == ["error", "ok", "none"]
 
 
+def test_an_unknown_link_is_found_among_calls_of_one_id(document: Make) -> None:
+    made = document()
+    step = made["steps"][2]
+    step["tool_calls"] *= 2
+    step["observation"]["results"] = [
+        {"source_call_id": "c1", "content": "a"},
+        {"source_call_id": "c9", "content": "b"},
+    ]
+    item = trace(made)
+    assert item.trajectory["steps"][2]["observation"]["results"][1]["extra"] == {"original_call_id": "c9"}
+
+
 def test_recorded_tools_are_observed_by_their_reduced_schema(document: Make) -> None:
     tool = {"name": "look_up", "description": "Find.", "parameters": {"type": "object", "properties": {}}}
     wrapped = {"type": "function", "function": {**tool, "strict": None}}

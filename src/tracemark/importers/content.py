@@ -175,34 +175,36 @@ def _link(
     observations: list[tuple[int, str]],
 ) -> bool:
     """Add the calls and the observations of one step; return whether every named call is one of the step's."""
-    answers: dict[str | None, str] = {}
+    answers: dict[str, str] = {}
     unnamed: list[str] = []
     for result in observation["results"] if observation else ():
-        get = result.get
-        content = get("content")
-        text = content if content.__class__ is str else text_of(content)
-        if content is not None:
+        content = result.get("content")
+        if content is None:
+            text = ""
+        else:
+            text = content if content.__class__ is str else text_of(content)
             observations.append((index, text))
-        extra = get("extra")
-        failed = looks_like_an_error(text) or (extra and (extra.get("is_error") or extra.get("error")))
-        answer = "error" if failed else "ok"
-        name = get("source_call_id")
+        answer = "error" if looks_like_an_error(text) or _said_error(result.get("extra")) else "ok"
+        name = result.get("source_call_id")
         if name is None:
             unnamed.append(answer)
-        elif name not in answers:
-            answers[name] = answer
+        else:
+            answers.setdefault(name, answer)
     found = 0
     for position, call in enumerate(tool_calls):
-        answer = answers.get(call["tool_call_id"], "none")
-        if answer != "none":
+        if (answer := answers.get(call["tool_call_id"], "")) != "":
             found += 1
-        elif position < len(unnamed):
-            answer = unnamed[position]
+        else:
+            answer = unnamed[position] if position < len(unnamed) else "none"
         calls.append((call["function_name"], index, answer))
-    return found >= len(answers) and (found == len(answers) or _all_named(answers, tool_calls))
+    return not answers or (len(answers) == 1 and found > 0) or _all_named(answers, tool_calls)
 
 
-def _all_named(answers: dict[str | None, str], tool_calls: Any) -> bool:
+def _said_error(extra: dict[str, Any] | None) -> bool:
+    return extra is not None and bool(extra.get("is_error") or extra.get("error"))
+
+
+def _all_named(answers: dict[str, str], tool_calls: Any) -> bool:
     return {call["tool_call_id"] for call in tool_calls}.issuperset(answers)
 
 
