@@ -42,7 +42,7 @@ def reason(document: Any) -> str:
 
 
 def test_the_shipped_schema_is_what_the_script_makes() -> None:
-    script = runpy.run_path(str(ROOT / "scripts/write_trajectory_schema.py"))
+    script = runpy.run_path(str(ROOT / "docs/make_trajectory_schema.py"))
     assert script["TARGET"].read_text(encoding="utf-8") == script["text"]()
 
 

@@ -324,7 +324,7 @@ def fast_schema() -> dict[str, Any]:
     for name in ("ContentPart", "ImageSource", "AudioSource", "SubagentTrajectoryRef"):
         del definitions[name]
     bare = _without_words(schema)
-    return {"$comment": "made by scripts/write_trajectory_schema.py from model/trajectory.py; do not edit", **bare}
+    return {"$comment": "made by docs/make_trajectory_schema.py from model/trajectory.py; do not edit", **bare}
 
 
 def _without_words(node: Any) -> Any:

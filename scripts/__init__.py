@@ -1,1 +1,0 @@
-"""Programs that make committed files from the source; each has a test that compares the two."""
