@@ -450,10 +450,10 @@ def test_a_trial_gives_the_outcome(inbox: Inbox, document: Make, result: Any, ou
 
 
 def test_a_trial_gives_task_model_and_times_and_no_path(inbox: Inbox, document: Make) -> None:
-    result = {"task_name": "t", "source": "bench", "started_at": "2026-01-31T12:00:00", "trial_uri": "file:///home/x"}
+    result = {"task_name": "t", "source": "bench", "started_at": "2026-01-31T12:00:00", "trial_uri": "file:///srv/x"}
     config = {
         "agent": {"model_name": "p/m", "kwargs": {"temperature": 0.7}},
-        "task": {"path": "/home/x"},
+        "task": {"path": "/srv/x"},
         "environment": {"type": "docker"},
     }
     trial(inbox, document(), result=result, config=config)
