@@ -14,25 +14,22 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.export import KIND
 from tracemark.acts.export_job import tools_of
+from tracemark.acts.provenance import components, standing
 from tracemark.errors import UnknownNameError
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
-from tracemark.exporters import sft
 from tracemark.exporters.select import facts
 from tracemark.findings import Report
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, fits
 from tracemark.importers.atif import content_of
 from tracemark.model.harness import COMPONENTS
-from tracemark.model.stamp import evidence_of
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions, Selection, State
-from tracemark.store.state import Joined, join
+from tracemark.store.state import Joined
 from tracemark.store.store import Store
-
-KIND = f"exports.{sft.NAME}"
-"""Kind of the annotations that record exports."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,9 @@ class TraceAudit(Report):
     evidence: str
     """That of the weakest component; `unrecorded` when nobody names a harness."""
     components: dict[str, dict[str, Any]]
-    """Component to `digest` (null when unrecorded), `evidence`, `parts` (part to `digest` and `evidence`), and
-    `observed` (digests of the content itself, each with `part` and `form`)."""
+    """Component to `digest`, `evidence`, `parts` (part to `digest` and `evidence`) and `observed` (digests of what the
+    content itself shows, each with `part` and `form`). Where nobody declared a component, the observed digests stand in
+    place of its parts, each with its `form`; `digest` is null where the content shows nothing either."""
     contradictions: list[dict[str, Any]]
     """Where content and stated harness disagree."""
     fits: list[str]
@@ -81,7 +79,7 @@ class ExportAudit(Report):
     """Whether an export is what the store would give now."""
 
     export: str
-    """The folder."""
+    """Name of the folder."""
     fingerprint: str | None
     """The harness that its manifest names; None when there is no readable manifest."""
     policy: str | None
@@ -119,6 +117,8 @@ class HarnessAudit(Report):
 def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
     """Audit what `target` names: the folder of an export, a harness, or a trace.
 
+    A folder without a manifest is taken for an export only when nothing else answers to its name.
+
     Raises:
         UnknownNameError: when nothing answers to `target`.
         NoStoreError: when there is no store.
@@ -128,16 +128,17 @@ def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
         return audit_export(root, folder)
     corpus = Corpus(root)
     try:
-        harness = corpus.resolve(target)
+        return audit_harness(corpus, corpus.resolve(target))
     except UnknownNameError as unknown:
-        if not _may_be_trace(target):
-            raise UnknownNameError(
-                f"{target!r} is no export folder, no harness and no trace id",
-                hint=f"{unknown.hint}; tracemark traces list",
-            ) from None
-        with open_store(root) as store:
-            return audit_trace(corpus, store, store.resolve(target))
-    return audit_harness(corpus, harness)
+        if _may_be_trace(target):
+            with open_store(root) as store:
+                return audit_trace(corpus, store, store.resolve(target))
+        if folder.is_dir():
+            return audit_export(root, folder)
+        raise UnknownNameError(
+            f"{target!r} is no export folder, no harness and no trace id",
+            hint=f"{unknown.hint}; tracemark traces list",
+        ) from None
 
 
 def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
@@ -147,18 +148,20 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         UnknownNameError: when there is no such trace.
         IntegrityError: when the stored bytes are not those of the id.
     """
-    state = store.state(trace_id, corpus.store_decisions)
+    decisions = corpus.store_decisions
+    state = store.state(trace_id, decisions)
     line = digest.load_canonical(store.get(trace_id))
-    joined = join(store.statements([trace_id])[trace_id])
-    content = content_of(line["trajectory"])
     fingerprint = state.row.fingerprint
+    said = store.statements([trace_id])[trace_id]
+    joined = standing(said, state, decisions, corpus.by_fingerprint.get(fingerprint or ""))
+    content = content_of(line["trajectory"])
     return TraceAudit(
         findings=tuple(store.findings),
         trace_id=trace_id,
         fingerprint=fingerprint,
         harness=corpus.name_of(fingerprint) or state.row.harness,
-        evidence=state.row.evidence if state.restated else evidence_of(joined.harness),
-        components=_components(joined),
+        evidence=state.row.evidence,
+        components=components(joined.harness),
         contradictions=joined.harness.get("contradictions") or [],
         fits=fits(corpus.matchers.values(), content),
         accepted=fingerprint is not None and fingerprint in corpus.equivalents(),
@@ -189,13 +192,14 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
             tools={harness.fingerprint: tools_of(harness) for harness in corpus.harnesses},
             recorded=recorded,
         )
-        findings = [*store.findings, *exports.audit(folder, present)]
+        findings = [*store.findings, *corpus.acceptance_findings(), *exports.audit(folder, present)]
+    name = folder.resolve().name
     if any(found.code == "export-manifest-unreadable" for found in findings):
-        return ExportAudit(tuple(findings), folder.name, None, None, 0, {})
+        return ExportAudit(tuple(findings), name, None, None, 0, {})
     manifest, _ = manifests.decode((folder / manifests.NAME).read_bytes())
     return ExportAudit(
         findings=tuple(findings),
-        export=folder.name,
+        export=name,
         fingerprint=manifest.harness.fingerprint,
         policy=manifest.policy,
         rows=manifest.counts.rows,
@@ -254,16 +258,6 @@ class _Fetch:
 
 def _may_be_trace(target: str) -> bool:
     return SHORTEST_PREFIX <= len(target) <= 64 and all(digit in "0123456789abcdef" for digit in target)
-
-
-def _components(joined: Joined) -> dict[str, dict[str, Any]]:
-    declared = (joined.harness.get("declared") or {}).get("components") or {}
-    observed = joined.harness.get("observed") or {}
-    components = {}
-    for name in COMPONENTS:
-        stated = declared.get(name) or {"digest": None, "evidence": "unrecorded", "parts": {}}
-        components[name] = {**stated, "observed": observed.get(name, [])}
-    return components
 
 
 def _differences(corpus: Corpus, joined: Joined, content: Content) -> list[str]:

@@ -13,19 +13,20 @@ from functools import cached_property
 from pathlib import Path
 
 from tracemark import digest
-from tracemark.errors import UnknownNameError, UsageError
+from tracemark.errors import ManifestError, UnknownNameError, UsageError
 from tracemark.findings import Finding
-from tracemark.harness.harness import Harness, known_with_findings
+from tracemark.harness.harness import VERSIONS, Harness, known_with_findings
 from tracemark.harness.match import Matcher
 from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.params import Params
 from tracemark.ledger.state import LedgerState, state
+from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions
 from tracemark.store.store import Store
 
-SHORTEST_PREFIX = 6
-"""How many hexadecimal digits of an id must be given at least."""
+NO_HARNESS = "none"
+"""What stands for *no harness* where a harness is named: `traces list --harness none`, `stamp --harness none`."""
 
 
 class Corpus:
@@ -89,6 +90,11 @@ class Corpus:
         """The fingerprint of the accepted harness as params.yaml states it; None when none is accepted."""
         return self.params.accepted.harness
 
+    def acceptance_findings(self) -> list[Finding]:
+        """Return what keeps it open which harness is accepted: params.yaml or two branches against the ledger."""
+        undecided = [problem for problem in self.decisions.conflicts if problem.code == "ledger-accept-conflict"]
+        return [*undecided, *params.accepted_findings(self.params, self.decisions)]
+
     def equivalents(self) -> frozenset[str]:
         """Return the accepted fingerprint and its declared equivalents; empty when none is accepted."""
         return self.decisions.equivalent_to(self.accepted) if self.accepted else frozenset()
@@ -101,23 +107,34 @@ class Corpus:
     def resolve(self, name: str) -> Harness:
         """Return the harness that a label, a fingerprint or the beginning of one names.
 
+        A name means a version that is on disk now (its folder before its label), and only where there is none, a
+        snapshot; a version that cannot be read is an error and never gives way to an older snapshot of the same name.
+
         Raises:
             UnknownNameError: when nothing answers to `name`; the hint lists what does.
             UsageError: when several do.
+            ManifestError: when the version of that name cannot be read.
         """
-        by_name = [harness for harness in self.harnesses if harness.name == name]
-        folders = [harness for harness in by_name if harness.folder is not None]
-        found = folders or by_name or self._by_prefix(name)
+        broken = self.broken(name)
+        if broken:
+            raise ManifestError(broken[0].message, where=broken[0].where, hint=broken[0].hint)
+        found = self._by_name(name) or self._by_prefix(name)
         if len(found) == 1:
             return found[0]
         if found:
             listed = ", ".join(harness.identity.fingerprint[:16] for harness in found)
-            raise UsageError(f"{name!r} names {len(found)} harnesses: {listed}", hint="give more of the fingerprint")
-        broken = [problem for problem in self.harness_findings if name in problem.where]
-        if broken:
-            raise UsageError(broken[0].message, where=broken[0].where, hint=broken[0].hint)
+            raise UsageError(f"{name!r} names {len(found)} harnesses: {listed}", hint="name one by its fingerprint")
         names = ", ".join(sorted({harness.name for harness in self.harnesses})) or "none yet"
         raise UnknownNameError(f"no harness answers to {name!r}", hint=f"known: {names} (tracemark harness list)")
+
+    def broken(self, name: str) -> list[Finding]:
+        """Return what keeps the version in the folder `name` from being read; empty when nothing does."""
+        return [problem for problem in self.harness_findings if problem.where.startswith(f"{VERSIONS}/{name}/")]
+
+    def _by_name(self, name: str) -> list[Harness]:
+        by_folder = [harness for harness in self.harnesses if harness.folder and harness.folder.name == name]
+        by_label = [harness for harness in self.harnesses if harness.name == name]
+        return by_folder or [harness for harness in by_label if harness.folder] or by_label
 
     def _by_prefix(self, name: str) -> list[Harness]:
         bare = name.removeprefix(digest.FINGERPRINT_PREFIX)

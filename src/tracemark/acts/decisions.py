@@ -1,7 +1,9 @@
 """What people decide: accept a harness, retract a trace, take that back, settle whose a contested trace is.
 
-A decision is written to the ledger first; what follows from it (`params.yaml: accepted`) after that. When a crash comes
-between the two, `check` names the command, and running it again completes the decision without a second entry.
+Invariants:
+- a decision is written to the ledger first, and what follows from it (`params.yaml: accepted`) after that. When a crash
+  comes between the two, `check` names the command, and running it again completes the decision without a second entry;
+- nothing is decided twice: what stands already gets no entry.
 """
 
 from __future__ import annotations
@@ -9,18 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError
-from tracemark.findings import Report, any_error
+from tracemark.findings import Report, Severity
 from tracemark.harness import snapshot
 from tracemark.harness.check import check
-from tracemark.ledger import chain
+from tracemark.ledger import chain, params
 from tracemark.ledger.params import set_accepted
 from tracemark.model.decision import Kind
-
-NO_HARNESS = "none"
-"""What `stamp --harness` takes to settle that a trace counts under no harness."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,8 @@ class Accepted(Report):
     """Fingerprint of the harness accepted before; None when there was none."""
     entry: str
     """Digest of the ledger entry that holds the decision."""
+    decided: bool
+    """Whether the entry was written now; false when the decision stood already, with the reason given then."""
 
 
 @dataclass(frozen=True)
@@ -61,20 +62,25 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
     Raises:
         UnknownNameError: when nothing answers to `name`.
         NegativeAnswerError: when the harness has findings of severity error.
+        ParamsError: when params.yaml cannot be read; then nothing is written.
         LedgerChainError: when the ledger does not verify.
     """
     corpus = Corpus(root)
     harness = corpus.resolve(name)
     findings = tuple(check(harness))
-    if any_error(findings):
-        raise NegativeAnswerError(
-            f"{harness.name} has problems that must be mended first", where=harness.name, hint="tracemark harness check"
-        )
-    fingerprint, previous = harness.identity.fingerprint, corpus.decisions.harness
-    standing = corpus.decisions.accepted_by
-    if standing is not None and previous == fingerprint and corpus.accepted != fingerprint:
-        entry = standing
-    else:
+    for found in findings:
+        if found.severity is Severity.ERROR:
+            raise NegativeAnswerError(
+                f"{harness.name} has problems that must be mended first: {found.message}",
+                where=found.where,
+                hint=f"tracemark harness check {name}",
+            )
+    # read before anything is written, so that an unusable file stops the decision and not its second half
+    stated = corpus.accepted
+    fingerprint, previous = harness.fingerprint, corpus.decisions.harness
+    entry = corpus.decisions.accepted_by
+    decided = entry is None or previous != fingerprint
+    if entry is None or decided:
         entry = chain.append(
             root / chain.NAME,
             Kind.ACCEPT,
@@ -83,8 +89,9 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
             clock,
             {"components": dict(harness.identity.components)},
         )
-    set_accepted(root / "params.yaml", fingerprint)
-    return Accepted(findings, harness.name, fingerprint, previous, entry.digest)
+    if stated != fingerprint:
+        set_accepted(root / params.NAME, fingerprint)
+    return Accepted(findings, harness.name, fingerprint, previous, entry.digest, decided)
 
 
 def retract(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
@@ -92,6 +99,7 @@ def retract(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
 
     Raises:
         UnknownNameError: when no trace has an id that begins so.
+        NegativeAnswerError: when it is retracted already.
     """
     return _about_trace(root, Kind.RETRACT, trace, reason, clock)
 
@@ -118,15 +126,23 @@ def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> De
 
     Raises:
         UnknownNameError: when no trace or no harness answers.
+        NegativeAnswerError: when the trace is settled so already.
     """
     corpus = Corpus(root)
-    fingerprint = None if harness == NO_HARNESS else corpus.resolve(harness).identity.fingerprint
+    fingerprint = None if harness == NO_HARNESS else corpus.resolve(harness).fingerprint
     with open_store(root) as store:
         trace_id = store.resolve(trace)
+        if corpus.decisions.stamps.get(trace_id, "") == fingerprint:
+            raise NegativeAnswerError("the trace is settled so already", where=trace_id, hint=_audit(trace_id))
+        # its texts must be stored before anything counts under it
         if fingerprint is not None:
             store.commit_harness(fingerprint, snapshot.write(corpus.by_fingerprint[fingerprint]))
     entry = chain.append(root / chain.NAME, Kind.STAMP, {"trace": trace_id, "fingerprint": fingerprint}, reason, clock)
     return Decided((), Kind.STAMP.value, trace_id, entry.digest)
+
+
+def _audit(trace_id: str) -> str:
+    return f"tracemark audit {trace_id[:12]}"
 
 
 def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) -> Decided:
@@ -135,9 +151,9 @@ def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) 
         raw = store.lookup([trace_id])[trace_id].row.raw_digest
     barred = Corpus(root).decisions.is_retracted(trace_id, raw or None)
     if kind is Kind.REINSTATE and not barred:
-        raise NegativeAnswerError("the trace is not retracted", where=trace_id, hint=f"tracemark audit {trace}")
+        raise NegativeAnswerError("the trace is not retracted", where=trace_id, hint=_audit(trace_id))
     if kind is Kind.RETRACT and barred:
-        raise NegativeAnswerError("the trace is retracted already", where=trace_id, hint=f"tracemark audit {trace}")
+        raise NegativeAnswerError("the trace is retracted already", where=trace_id, hint=_audit(trace_id))
     subject = {"trace": trace_id, **({"raw": raw} if raw else {})}
     entry = chain.append(root / chain.NAME, kind, subject, reason, clock)
     return Decided((), kind.value, trace_id, entry.digest)

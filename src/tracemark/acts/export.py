@@ -1,7 +1,11 @@
 """`export sft`: the recorded successes of the accepted harness, as rows that a trainer reads, and a manifest.
 
 The catalogue decides what it can; segments are opened only of fingerprints that are accepted or declared equivalent.
-Nothing is written where the rules would be broken, and an export that was cut short has no manifest.
+
+Invariants:
+- a refused export writes nothing: an earlier export in the folder stays whole;
+- the manifest is taken away before the first row is replaced and written after the last, so an export that was cut
+  short has none.
 """
 
 from __future__ import annotations
@@ -20,8 +24,7 @@ from tracemark.errors import ExportRefusedError, UsageError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
 from tracemark.exporters.select import Facts, Selected, Terms, Verdict, choose, facts, judge, require_enough
-from tracemark.findings import Finding, Report, any_error
-from tracemark.ledger.params import accepted_findings
+from tracemark.findings import Finding, Report
 from tracemark.model.annotation import build
 from tracemark.model.export import File, Manifest
 from tracemark.store.selection import Batch, Selection
@@ -34,6 +37,8 @@ INCOMPLETE = "closure-incomplete"
 """Code of the findings that every manifest repeats."""
 
 _FILES = (sft_rows.FILE, manifests.CARD, manifests.NAME)
+_OPEN = 256
+"""How many spool files are open at once; a process may have no more than about a thousand."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class ExportReport(Report):
     not_trainable: dict[str, int]
     """The reason `not-trainable` in detail."""
     manifest: str
-    """Path of the manifest."""
+    """Path of the manifest, as the folder was given."""
 
 
 class _ContentNeededError(Exception):
@@ -72,8 +77,10 @@ def sft(root: Path, out: Path) -> ExportReport:
         out: the folder to write; an earlier export in it is replaced.
 
     Raises:
-        ExportRefusedError: when no harness is accepted, or fewer traces fit than the minimum.
+        ExportRefusedError: when no harness is accepted, when it is open which one is, or when fewer traces fit than the
+            minimum.
         UsageError: when `out` holds something else than an export.
+        IntegrityError: when a trace that must be read is damaged.
     """
     _require_export_folder(out)
     corpus = Corpus(root)
@@ -94,26 +101,31 @@ def sft(root: Path, out: Path) -> ExportReport:
 def _terms(corpus: Corpus) -> tuple[Terms, str]:
     """Return the terms of the export and the accepted harness in words."""
     params = corpus.params
-    problems = accepted_findings(params, corpus.decisions)
-    if any_error(problems):
-        raise ExportRefusedError(problems[0].message, where=problems[0].where, hint=problems[0].hint)
+    for problem in corpus.acceptance_findings():
+        raise ExportRefusedError(problem.message, where=problem.where, hint=problem.hint)
     if corpus.accepted is None:
         raise ExportRefusedError(
             "no harness is accepted yet, so no trace can fit",
             where="params.yaml: accepted.harness",
             hint="tracemark harness accept NAME --reason TEXT",
         )
-    incomplete = {h.fingerprint for h in corpus.harnesses if any(f.code == INCOMPLETE for f in h.findings)}
+    accepted = corpus.equivalents()
     terms = Terms(
-        accepted=corpus.equivalents(),
+        accepted=accepted,
         policy=params.export.evidence,
-        incomplete=frozenset(incomplete),
+        incomplete=frozenset(name for name in accepted if _weakening(corpus, name)),
         models=frozenset(params.export.models),
         evaluation=params.evaluation,
         caps=params.export.sft,
     )
     name = corpus.name_of(corpus.accepted)
     return terms, f"{name} ({corpus.accepted[:16]}…)" if name else corpus.accepted
+
+
+def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:
+    """Return the findings that weaken what a fingerprint says; empty for a harness that is not known."""
+    harness = corpus.by_fingerprint.get(fingerprint)
+    return [found for found in harness.findings if found.code == INCOMPLETE] if harness is not None else []
 
 
 def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, verdicts: list[Verdict]) -> Iterator[ExportJob]:
@@ -141,7 +153,10 @@ def _ask() -> Any:
 def _write(corpus: Corpus, store: Store, out: Path, selected: Selected, terms: Terms, rows: dict[str, Row]) -> Manifest:
     """Write the export's files, the manifest last."""
     make_folder(out)
+    for leftover in [path for path in out.iterdir() if _is_temporary(path.name)]:
+        leftover.unlink()
     (out / manifests.NAME).unlink(missing_ok=True)
+    sync_folder(out)
     written = _write_rows(out / sft_rows.FILE, [rows[trace] for trace in selected.ids])
     card = manifests.card()
     write_atomic(out / manifests.CARD, card)
@@ -154,7 +169,7 @@ def _write(corpus: Corpus, store: Store, out: Path, selected: Selected, terms: T
         components=harness.identity.components if harness is not None else {},
         corpus=store.corpus_digest(),
         objects=manifests.git_objects(corpus.root),
-        findings=[f for f in harness.findings if f.code == INCOMPLETE] if harness is not None else [],
+        findings=[found for fingerprint in sorted(terms.accepted) for found in _weakening(corpus, fingerprint)],
     )
     manifest = manifests.build(selected, terms, origin, files)
     write_atomic(out / manifests.NAME, manifests.encode(manifest))
@@ -170,6 +185,8 @@ def _write_rows(path: Path, rows: list[Row]) -> File:
         with temporary.open("wb") as target:
             for row in rows:
                 if row.spool not in spools:
+                    if len(spools) == _OPEN:
+                        _close(spools)
                     spools[row.spool] = row.spool.open("rb", buffering=0)
                 data = os.pread(spools[row.spool].fileno(), row.length, row.offset)
                 hasher.update(data)
@@ -177,25 +194,36 @@ def _write_rows(path: Path, rows: list[Row]) -> File:
             target.flush()
             os.fsync(target.fileno())
     finally:
-        for spool in spools.values():
-            spool.close()
+        _close(spools)
     temporary.replace(path)
     sync_folder(path.parent)
     return File(sha256=hasher.hexdigest(), bytes=size)
+
+
+def _close(spools: dict[Path, BinaryIO]) -> None:
+    for spool in spools.values():
+        spool.close()
+    spools.clear()
 
 
 def _require_export_folder(out: Path) -> None:
     """Make sure that writing an export to `out` overwrites nothing else."""
     if not out.exists():
         return
-    strangers = sorted(path.name for path in out.iterdir() if path.name not in _FILES) if out.is_dir() else [out.name]
-    strangers = [name for name in strangers if name != f".{sft_rows.FILE}.tmp"]
+    if not out.is_dir():
+        raise UsageError("not a folder", where=str(out), hint="name a new folder")
+    names = sorted(path.name for path in out.iterdir())
+    strangers = [name for name in names if name not in _FILES and not _is_temporary(name)]
     if strangers:
+        shown = ", ".join(strangers[:5]) + (", …" if len(strangers) > 5 else "")
         raise UsageError(
-            f"the folder holds files that are no part of an export: {', '.join(strangers[:5])}",
-            where=out.name,
-            hint="name a new folder",
+            f"the folder holds what is no part of an export: {shown}", where=str(out), hint="name a new folder"
         )
+
+
+def _is_temporary(name: str) -> bool:
+    """Return whether a file is what an export that was cut short left behind."""
+    return name.endswith(".tmp") and any(name.startswith(f".{file}.") for file in _FILES)
 
 
 def _tool() -> dict[str, str]:

@@ -72,8 +72,9 @@ def work(job: ExportJob) -> JobResult:
     Raises:
         IntegrityError: when a stored trace is not what its id says.
     """
+    wanted = job.terms.accepted
     matchers = [Matcher(harness) for harness in job.harnesses]
-    bound = {harness.fingerprint: tools_of(harness) for harness in job.harnesses}
+    bound = {harness.fingerprint: tools_of(harness) for harness in job.harnesses if harness.fingerprint in wanted}
     verdicts: list[Verdict] = []
     rows: dict[str, Row] = {}
     lines = read_lines(job.segment, (location for location, _ in job.traces))

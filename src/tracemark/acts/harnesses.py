@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.findings import Finding, Report
 from tracemark.harness import check as checks
 from tracemark.harness.diff import compare
-from tracemark.harness.harness import Harness
+from tracemark.harness.harness import VERSIONS, Harness
 from tracemark.store.layout import Layout
 from tracemark.store.selection import Selection
 
@@ -62,7 +62,7 @@ class HarnessCheck(Report):
     """What is wrong with harness versions."""
 
     checked: tuple[str, ...]
-    """Labels of the versions that were checked."""
+    """Labels of the versions that were checked, sorted; of those that cannot be read, the names of their folders."""
 
 
 def list_(root: Path) -> HarnessList:
@@ -123,14 +123,37 @@ def diff(root: Path, old: str, new: str) -> HarnessDiff:
 
 
 def check(root: Path, names: Sequence[str]) -> HarnessCheck:
-    """Return what is wrong with the harness versions `names`, or with all of them when none is named."""
+    """Return what is wrong with the harness versions `names`, or with all of them when none is named.
+
+    Raises:
+        UnknownNameError: when nothing answers to one of `names`.
+    """
     corpus = Corpus(root)
-    if names:
-        chosen = [corpus.resolve(name) for name in names]
-        findings: list[Finding] = []
-    else:
+    findings: list[Finding] = []
+    chosen: list[Harness] = []
+    unreadable: list[str] = []
+    for name in names:
+        problems = corpus.broken(name)
+        findings += problems
+        if problems:
+            unreadable.append(name)
+        else:
+            chosen.append(corpus.resolve(name))
+    if not names:
         chosen = [harness for harness in corpus.harnesses if harness.folder is not None]
-        findings = [*corpus.harness_findings, *checks.siblings(corpus.harnesses)]
+        unreadable = sorted({found.where.split("/")[1] for found in corpus.harness_findings if _of_version(found)})
+        findings += [*corpus.harness_findings, *checks.siblings(corpus.harnesses)]
     for harness in chosen:
-        findings += checks.check(harness)
-    return HarnessCheck(tuple(findings), tuple(harness.name for harness in chosen))
+        findings += [_placed(found, harness) for found in checks.check(harness)]
+    return HarnessCheck(tuple(findings), tuple(sorted([*(harness.name for harness in chosen), *unreadable])))
+
+
+def _of_version(found: Finding) -> bool:
+    return found.where.startswith(f"{VERSIONS}/")
+
+
+def _placed(found: Finding, harness: Harness) -> Finding:
+    """Return a finding about a file of a harness with the version's folder in front of its place."""
+    if harness.folder is None:
+        return replace(found, where=f"{harness.fingerprint[:16]}: {found.where}")
+    return replace(found, where=f"{VERSIONS}/{harness.folder.name}/{found.where}")

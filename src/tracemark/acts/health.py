@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.pinned import missing, unpinned_segments
+from tracemark.acts.pinned import LOCK, missing, unpinned_segments
 from tracemark.digest import JSON
-from tracemark.errors import TracemarkError
+from tracemark.errors import NotPulledError, ParamsError
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import check as checks
 from tracemark.harness import snapshot
@@ -99,16 +99,19 @@ def _fingerprint_of(value: JSON) -> str:
 def _params(corpus: Corpus) -> list[Finding]:
     try:
         return list(params.accepted_findings(corpus.params, corpus.decisions))
-    except TracemarkError as error:
+    except ParamsError as error:
         return [finding("params-unusable", error.where or params.NAME, error.message, error.hint)]
 
 
 def _pins(root: Path) -> list[Finding]:
+    try:
+        lacking, unknown = missing(root), unpinned_segments(root)
+    except NotPulledError as error:
+        return [finding("not-pulled", LOCK, error.message, error.hint)]
     found = [
-        finding("not-pulled", f"dvc.lock: {path}", f"{count} files that it pins are not on disk")
-        for path, count in missing(root).items()
+        finding("not-pulled", f"{LOCK}: {path}", f"{count} files that it pins are not on disk")
+        for path, count in lacking.items()
     ]
-    unknown = unpinned_segments(root)
     if unknown:
-        found.append(finding("not-pinned", "dvc.lock: traces/segments", f"{unknown} segments are not pinned yet"))
+        found.append(finding("not-pinned", f"{LOCK}: traces/segments", f"{unknown} segments are not pinned yet"))
     return found

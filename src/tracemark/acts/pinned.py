@@ -13,6 +13,9 @@ from typing import Any
 
 from tracemark.errors import NotPulledError
 
+LOCK = "dvc.lock"
+"""The file in which DVC keeps what it pins, in the root of a corpus."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
@@ -29,8 +32,12 @@ class Pinned:
 
 
 def pinned(root: Path) -> list[Pinned]:
-    """Return the folders below `traces/` that dvc.lock pins; empty without a dvc.lock or when it is not readable."""
-    lock = root / "dvc.lock"
+    """Return the folders below `traces/` that dvc.lock pins; empty without a dvc.lock.
+
+    Raises:
+        NotPulledError: when dvc.lock cannot be read, so that nobody can tell what it pins.
+    """
+    lock = root / LOCK
     if not lock.is_file():
         return []
     from ruamel.yaml import YAML  # noqa: PLC0415  21 ms that only a pipeline's corpus pays
@@ -38,16 +45,16 @@ def pinned(root: Path) -> list[Pinned]:
 
     try:
         read = YAML(typ="safe").load(lock)
-    except YAMLError:
-        return []
-    stages = read.get("stages", {}) if isinstance(read, dict) else {}
-    found = {}
-    for stage in stages.values():
-        for out in stage.get("outs", []):
-            path = str(out.get("path", ""))
-            if path.startswith("traces/") and str(out.get("md5", "")).endswith(".dir"):
-                found[path] = _pin(root, out)
-    return [found[path] for path in sorted(found)]
+        outs = [out for stage in read.get("stages", {}).values() for out in stage.get("outs", [])]
+        paths = {str(out["path"]): out for out in outs}
+    except (YAMLError, UnicodeDecodeError, AttributeError, TypeError, KeyError) as error:
+        raise NotPulledError(
+            f"what is pinned cannot be read: {str(error).splitlines()[0]}",
+            where=LOCK,
+            hint=f"git checkout {LOCK} (after a merge: keep one side), then dvc pull",
+        ) from None
+    mine = {path: out for path, out in paths.items() if path.startswith("traces/")}
+    return [_pin(root, path, mine[path]) for path in sorted(mine) if str(mine[path].get("md5", "")).endswith(".dir")]
 
 
 def missing(root: Path) -> dict[str, int]:
@@ -73,14 +80,14 @@ def require_pulled(root: Path) -> None:
     """Make sure that what dvc.lock pins is on disk.
 
     Raises:
-        NotPulledError: when it is not.
+        NotPulledError: when it is not, or when dvc.lock cannot be read.
     """
     lacking = missing(root)
     if lacking:
         words = ", ".join(f"{count} of {path}" for path, count in lacking.items())
         raise NotPulledError(
             f"files that dvc.lock pins are not on disk: {words}; ingesting now would begin another corpus",
-            where="dvc.lock",
+            where=LOCK,
             hint="dvc pull",
         )
 
@@ -93,10 +100,12 @@ def _present(folder: Path) -> frozenset[str]:
     )
 
 
-def _pin(root: Path, out: dict[str, Any]) -> Pinned:
+def _pin(root: Path, path: str, out: dict[str, Any]) -> Pinned:
     md5 = str(out["md5"]).removesuffix(".dir")
     listing = root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / f"{md5[2:]}.dir"
-    names = None
-    if listing.is_file():
+    try:
         names = frozenset(str(entry["relpath"]) for entry in json.loads(listing.read_bytes()))
-    return Pinned(str(out["path"]), md5, int(out.get("nfiles", 0)), names)
+    except (OSError, ValueError, TypeError, KeyError):
+        # the cache is DVC's business; without the list, numbers are compared
+        names = None
+    return Pinned(path, md5, int(out.get("nfiles", 0)), names)

@@ -1,20 +1,27 @@
 """`init`: make a corpus repository, without asking anything.
 
-Works in a new or an existing folder, in a git repository or outside one, with DVC installed or not. What is already
-there is kept as it is.
+Works in a new or an existing folder, in a git repository or outside one, with DVC installed or not.
+
+Invariants:
+- what is already there is kept as it is; lists of patterns (`.gitignore` and its like) get the lines that they lack;
+- nothing is made in a folder whose `params.yaml` or ledger tracemark could not use.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracemark.acts.corpus import Corpus
 from tracemark.durable import make_folder, write_atomic
 from tracemark.errors import UsageError
 from tracemark.findings import Report
+from tracemark.store.layout import Layout
 from tracemark.store.store import Store
 
 FOLDERS = ("harness_versions", "inbox", "domains")
@@ -47,8 +54,9 @@ export:
 """
 """The `params.yaml` of a new corpus: every parameter with its default."""
 
-_GITIGNORE = "/.tracemark/\n"
-_DVCIGNORE = """\
+PATTERNS = {
+    ".gitignore": "/.tracemark/\n__pycache__/\n",
+    ".dvcignore": """\
 # what is made by running code, and what no harness counts as its file
 __pycache__/
 *.pyc
@@ -57,8 +65,15 @@ __pycache__/
 *~
 *.swp
 .tracemark/
-"""
-_GITATTRIBUTES = "ledger.jsonl merge=union\n"
+.mypy_cache/
+.pytest_cache/
+.ruff_cache/
+.hypothesis/
+.venv/
+""",
+    ".gitattributes": "ledger.jsonl merge=union\n",
+}
+"""Lists of patterns by file; a file that is there already gets the lines that it lacks."""
 
 
 @dataclass(frozen=True)
@@ -68,61 +83,69 @@ class InitReport(Report):
     root: str
     """The corpus's folder as it was given."""
     created: tuple[str, ...]
-    """Files and folders that were not there before, relative to the corpus, in the order made."""
+    """Files and folders that tracemark made and that were not there before, relative to the corpus."""
     git: bool
     """Whether the folder is in a git repository now."""
     dvc: bool
     """Whether the folder is a DVC project now."""
 
 
-def init(folder: Path) -> InitReport:
+def init(folder: Path, more: Mapping[str, str] | None = None) -> InitReport:
     """Make `folder` a corpus repository.
 
     Args:
         folder: a new folder, an empty one, or one to which a corpus is added.
+        more: further files to begin with, by name, such as `dvc.yaml`; None for none.
 
     Raises:
         UsageError: when `folder` is a file.
+        ParamsError: when a `params.yaml` is there that tracemark cannot use.
+        LedgerChainError: when a `ledger.jsonl` is there that is no ledger.
+        NewerFormatError: when a newer tracemark made the corpus that is there.
         OSError: when it cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError("not a folder", where=str(folder), hint="name a folder that is new or empty")
+    _require_usable(folder)
     make_folder(folder)
-    created = []
-    for name in FOLDERS:
-        if not (folder / name).exists():
-            write_atomic(folder / name / ".gitkeep", b"")
-            created.append(f"{name}/")
-    files = {
-        "params.yaml": PARAMS,
-        "ledger.jsonl": "",
-        ".gitignore": _GITIGNORE,
-        ".dvcignore": _DVCIGNORE,
-        ".gitattributes": _GITATTRIBUTES,
-    }
-    for name, text in files.items():
-        if _write(folder / name, text):
-            created.append(name)
-    if not (folder / "traces" / "STORE").exists():
-        Store.open(folder, create=True).close()
-        created.append("traces/STORE")
     git = _git(folder)
-    return InitReport((), str(folder), tuple(created), git, git and _dvc(folder))
+    dvc = _dvc(folder, git=git)
+    created = [f"{name}/" for name in FOLDERS if _begin(folder / name / ".gitkeep", folder / name)]
+    for name, text in {"params.yaml": PARAMS, "ledger.jsonl": "", **(more or {})}.items():
+        if _begin(folder / name, folder / name, text):
+            created.append(name)
+    created += [name for name, text in PATTERNS.items() if _complete(folder / name, text)]
+    if not Layout(folder).store_file.exists():
+        created.append("traces/STORE")
+    Store.open(folder, create=True).close()
+    return InitReport((), str(folder), tuple(created), git, dvc)
 
 
-def _write(path: Path, text: str) -> bool:
-    """Write `text` to a new file, or add those of its lines that an existing one lacks; return whether it changed."""
-    if not path.exists():
-        write_atomic(path, text.encode())
-        return True
-    if path.name not in {".gitignore", ".dvcignore", ".gitattributes"}:
+def _require_usable(folder: Path) -> None:
+    """Make sure that parameters, ledger and store that are there already are such as tracemark reads."""
+    corpus = Corpus(folder)
+    _ = corpus.params, corpus.chain
+    if Layout(folder).store_file.exists():
+        Layout(folder).require()
+
+
+def _begin(path: Path, place: Path, text: str = "") -> bool:
+    """Write `text` to `path` unless something is at `place`; return whether it was written."""
+    if place.exists():
         return False
-    before = path.read_text(encoding="utf-8")
-    lacking = [line for line in text.splitlines() if line not in before.splitlines()]
+    write_atomic(path, text.encode())
+    return True
+
+
+def _complete(path: Path, text: str) -> bool:
+    """Add to a list of patterns those lines of `text` that it lacks; return whether it had none before."""
+    before = path.read_bytes() if path.exists() else b""
+    known = {line.strip() for line in before.splitlines()}
+    lacking = [line for line in text.encode().splitlines() if line not in known]
     if lacking:
-        joint = "" if before.endswith("\n") or not before else "\n"
-        write_atomic(path, (before + joint + "\n".join(lacking) + "\n").encode())
-    return bool(lacking)
+        joint = b"" if before.endswith(b"\n") or not before else b"\n"
+        write_atomic(path, before + joint + b"\n".join(lacking) + b"\n")
+    return not before
 
 
 def _git(folder: Path) -> bool:
@@ -134,18 +157,27 @@ def _git(folder: Path) -> bool:
     return inside or _run(folder, program, "init", "--quiet")
 
 
-def _dvc(folder: Path) -> bool:
+def _dvc(folder: Path, *, git: bool) -> bool:
     """Return whether `folder` is in a DVC project, after making one where DVC is installed and there is none."""
-    if any((parent / ".dvc").is_dir() for parent in (folder.resolve(), *folder.resolve().parents)):
-        return True
+    for parent in (folder.resolve(), *folder.resolve().parents):
+        if (parent / ".dvc" / "config").is_file():
+            return True
+        if (parent / ".git").exists():
+            # a project beyond the repository would be another one's
+            break
     program = shutil.which("dvc") or shutil.which("dvc", path=str(Path(sys.executable).parent))
     if program is None:
         return False
-    subdir = () if (folder / ".git").exists() else ("--subdir",)
-    return _run(folder, program, "init", "--quiet", *subdir) and _run(
-        folder, program, "config", "core.analytics", "false"
-    )
+    place = "--no-scm" if not git else "--subdir" if not (folder / ".git").exists() else None
+    if not _run(folder, program, "init", "--quiet", *([place] if place else [])):
+        return False
+    settings = ["[core]", "    analytics = false", *([] if git else ["    no_scm = True"])]
+    write_atomic(folder / ".dvc" / "config", "".join(f"{line}\n" for line in settings).encode())
+    return True
 
 
 def _run(folder: Path, *command: str) -> bool:
-    return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0
+    # variables such as GIT_DIR, which hooks set, would lead to another repository
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = {**inherited, "DVC_NO_ANALYTICS": "1"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False).returncode == 0

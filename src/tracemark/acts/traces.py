@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
+from tracemark.acts.provenance import observed_digests
 from tracemark.errors import UsageError
 from tracemark.findings import Report
+from tracemark.model.stamp import EVIDENCE
 from tracemark.model.trace import STATUSES
-from tracemark.store.selection import Selection, State
+from tracemark.store.row import head_of
+from tracemark.store.segment import read_lines
+from tracemark.store.selection import Selection, State, batches
+from tracemark.store.store import Store
 
-NO_HARNESS = "none"
-"""What `--harness` takes for traces under no harness."""
+UNRECORDED = EVIDENCE[-1]
+"""Evidence of a trace of which nobody says what made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,9 @@ class TraceList(Report):
     """Traces, one row each."""
 
     traces: tuple[dict[str, Any], ...]
-    """`trace_id`, `fingerprint`, `harness`, `evidence`, `task`, `status`, `reward`, `model`, `tool_calls`, `steps`,
-    `format`, `source`, and `flags` (`retracted`, `contested`, `mixed`, `contradicted`, `superseded`)."""
+    """`trace_id`, `fingerprint`, `harness`, `evidence`, `observed` (component to a digest of its content, where nobody
+    says what made the trace), `task`, `status`, `reward`, `model`, `tool_calls`, `steps`, `format`,
+    `source`, and `flags` (`retracted`, `contested`, `mixed`, `contradicted`, `superseded`)."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,7 @@ def rows(root: Path, wanted: TraceFilter) -> Iterator[dict[str, Any]]:
     corpus = Corpus(root)
     with open_store(root) as store:
         states = store.select(_selection(corpus, wanted), corpus.store_decisions)
-        for state in islice(states, wanted.limit):
-            yield _row(corpus, state)
+        yield from _rows(corpus, store, islice(states, wanted.limit))
 
 
 def list_(root: Path, wanted: TraceFilter) -> TraceList:
@@ -92,12 +97,13 @@ def find(root: Path, query: str, limit: int | None = 20) -> TraceList:
     with open_store(root) as store:
         ids = store.find(query, limit if limit is not None else -1)
         wanted = Selection(traces=frozenset(ids), superseded=True)
-        found = {state.trace_id: state for state in store.select(wanted, corpus.store_decisions)}
-        return TraceList(tuple(store.findings), tuple(_row(corpus, found[name]) for name in ids if name in found))
+        found = store.select(wanted, corpus.store_decisions)
+        listed = {row["trace_id"]: row for row in _rows(corpus, store, found)}
+        return TraceList(tuple(store.findings), tuple(listed[name] for name in ids if name in listed))
 
 
 def show(root: Path, trace: str) -> TraceShown:
-    """Return one trace.
+    """Return one trace as it was stored; `audit` tells what was said of it later.
 
     Args:
         root: the corpus.
@@ -141,7 +147,19 @@ def _selection(corpus: Corpus, wanted: TraceFilter) -> Selection:
     )
 
 
-def _row(corpus: Corpus, state: State) -> dict[str, Any]:
+def _rows(corpus: Corpus, store: Store, states: Iterable[State]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each state, in their order, which is that of the store; segments are read only where they must.
+
+    What the content shows of its harness stands in the line alone, and is shown where nothing better is known.
+    """
+    for batch in batches(store.layout.traces, states):
+        unknown = [state.location for state in batch.states if state.row.evidence == UNRECORDED]
+        heads = map(head_of, read_lines(batch.path, unknown))
+        for state in batch.states:
+            yield _row(corpus, state, next(heads)["harness"] if state.row.evidence == UNRECORDED else {})
+
+
+def _row(corpus: Corpus, state: State, stamp: Mapping[str, Any]) -> dict[str, Any]:
     row = state.row
     flags = {
         "retracted": state.retracted,
@@ -155,6 +173,7 @@ def _row(corpus: Corpus, state: State) -> dict[str, Any]:
         "fingerprint": row.fingerprint,
         "harness": row.harness or corpus.name_of(row.fingerprint),
         "evidence": row.evidence,
+        "observed": observed_digests(stamp),
         "task": row.task,
         "status": row.status,
         "reward": row.reward,

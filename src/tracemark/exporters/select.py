@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from tracemark.errors import ExportRefusedError
 from tracemark.ledger.params import Caps, Policy
@@ -75,6 +76,8 @@ class Facts:
     """How many parts are corroborated or better."""
     task: str | None = None
     """Its task."""
+    domain: str | None = None
+    """The domain of its task."""
     model: str | None = None
     """Its model, `NAME` or `NAME@REVISION`."""
     grader: str | None = None
@@ -108,6 +111,7 @@ def facts(state: State) -> Facts:
         evidence=row.evidence,
         corroborated=row.corroborated,
         task=row.task,
+        domain=row.domain,
         model=model,
         grader=row.grader,
         retracted=state.retracted,
@@ -130,7 +134,7 @@ class Terms:
     models: frozenset[str] = frozenset()
     """Models whose traces count, `NAME` or `NAME@REVISION`; empty means every model, the unknown one too."""
     evaluation: frozenset[str] = frozenset()
-    """Tasks of the evaluation set."""
+    """Tasks of the evaluation set, `TASK` or `DOMAIN/TASK`."""
     caps: Caps = field(default_factory=Caps)
     """Limits of number and length."""
 
@@ -146,7 +150,7 @@ class Verdict:
     detail: str | None
     """What is not trainable about it; None for every other reason."""
     task: str | None
-    """Its task."""
+    """Its task, as `DOMAIN/TASK` where the domain is known."""
     model: str | None
     """Its model."""
     grader: str | None
@@ -190,7 +194,7 @@ def judge(
             reason = Reason.NOT_TRAINABLE
         elif not _within(known.tool_calls, terms.caps.tool_calls):
             reason = Reason.TOOL_CALLS
-    return Verdict(known.id, reason, detail, known.task, known.model, known.grader)
+    return Verdict(known.id, reason, detail, _qualified(known), known.model, known.grader)
 
 
 def choose(verdicts: Iterable[Verdict], caps: Caps) -> Selected:
@@ -257,7 +261,7 @@ def _by_facts(known: Facts, terms: Terms, fits: Callable[[], Collection[str]]) -
         (Reason.OTHER_MODEL, lambda: not _of_models(known.model, terms.models)),
         (Reason.EVIDENCE, lambda: not _well_known(known, terms, fits)),
         (Reason.OUTCOME, lambda: known.status != "success"),
-        (Reason.EVALUATION_TASK, lambda: _for_evaluation(known.task, terms.evaluation)),
+        (Reason.EVALUATION_TASK, lambda: _for_evaluation(known, terms.evaluation)),
     )
     return next((reason for reason, holds in checks if holds()), None)
 
@@ -276,8 +280,32 @@ def _of_models(model: str | None, wanted: frozenset[str]) -> bool:
     return not wanted or (model is not None and (model in wanted or model.rpartition("@")[0] in wanted))
 
 
-def _for_evaluation(task: str | None, evaluation: frozenset[str]) -> bool:
-    return bool(evaluation) and (task is None or task in evaluation)
+def _qualified(known: Facts) -> str | None:
+    """Return the task with its domain, since domains number their tasks each for themselves."""
+    return known.task if known.task is None or known.domain is None else f"{known.domain}/{known.task}"
+
+
+def _for_evaluation(known: Facts, evaluation: frozenset[str]) -> bool:
+    """Return whether the task is, or may be, in the evaluation set.
+
+    A name without a domain, on either side, means the task of that name in any domain.
+    """
+    if not evaluation:
+        return False
+    task = _qualified(known)
+    if task is None or known.task in evaluation:
+        return True
+    return not _endings(task).isdisjoint(evaluation) or (known.domain is None and task in _all_endings(evaluation))
+
+
+def _endings(name: str) -> set[str]:
+    pieces = name.split("/")
+    return {"/".join(pieces[start:]) for start in range(len(pieces))}
+
+
+@lru_cache(maxsize=8)
+def _all_endings(names: frozenset[str]) -> frozenset[str]:
+    return frozenset().union(*map(_endings, names))
 
 
 def _within(count: int, limits: tuple[int, int] | None) -> bool:

@@ -1,12 +1,13 @@
 """`dvc.yaml`, made from what a corpus holds.
 
 Stages, in order: `harness` (one per harness version: its fingerprint and parts as a report), `play` (one per harness
-version and domain that has a `play.py`: runs in the inbox), `ingest` (inbox to store), `export-sft`.
+version and domain that has a `play.py`: runs in the inbox), `ingest` (inbox to store), `export-sft` (where there is a
+harness version whose traces it could hold).
 
 Invariants:
 - a stage writes its outputs and nothing else, because DVC restores outputs and not side effects;
-- what a stage reads is among its dependencies, `ledger.jsonl` and `params.yaml` included, so that a decision of people
-  reruns what it decides;
+- what a stage reads is among its dependencies: `ledger.jsonl` and `params.yaml`, so that a decision of people reruns
+  what it decides, and the folders outside a harness version that its code imports from, as they are part of it;
 - stores only grow: their folders are kept between runs (`persist`), and several stages write below `traces/`, each to
   folders of its own.
 """
@@ -14,13 +15,18 @@ Invariants:
 from __future__ import annotations
 
 from io import StringIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ruamel.yaml import YAML
 
-HEADER = "# Made by `tracemark pipeline dvcfile > dvc.yaml`; CI compares.\n"
-"""The first line of the file."""
+from tracemark.harness.harness import VERSIONS, known, versions
+
+HEADER = """\
+# Made by `tracemark pipeline dvcfile > dvc.yaml`, to be run again after a harness version or a domain came or went;
+# `tracemark pipeline dvcfile --check` compares.
+"""
+"""The first lines of the file."""
 
 STORE_FOLDERS = (
     "traces/segments",
@@ -33,17 +39,19 @@ STORE_FOLDERS = (
 
 
 def render(root: Path) -> str:
-    """Return the text of `dvc.yaml` for the corpus at `root`."""
-    versions = sorted(path.parent.name for path in (root / "harness_versions").glob("*/harness.yaml"))
+    """Return the text of `dvc.yaml` for the corpus at `root`, which need not exist yet."""
+    names = [folder.name for folder in versions(root)]
     domains = sorted(path.parent.name for path in (root / "domains").glob("*/play.py"))
+    shared = _shared(root)
     stages: dict[str, Any] = {}
-    if versions:
-        stages["harness"] = {"foreach": list(versions), "do": _harness(root)}
-    for domain in domains if versions else ():
+    if names:
+        stages["harness"] = {"foreach": list(names), "do": _harness(shared)}
+    for domain in domains if names else ():
         name = "play" if len(domains) == 1 else f"play-{domain}"
-        stages[name] = {"foreach": list(versions), "do": _play(domain)}
-    stages["ingest"] = _ingest()
-    stages["export-sft"] = _export()
+        stages[name] = {"foreach": list(names), "do": _play(domain, domains, shared)}
+    stages["ingest"] = _ingest(shared)
+    if names:
+        stages["export-sft"] = _export(shared)
     yaml = YAML()
     yaml.default_flow_style = False
     yaml.width = 120
@@ -53,40 +61,58 @@ def render(root: Path) -> str:
     return HEADER + text.getvalue()
 
 
+def _shared(root: Path) -> list[str]:
+    """Return the folders of the corpus, outside `harness_versions/`, that harness versions import from."""
+    top = root.resolve()
+    found = set()
+    for harness in known(root):
+        if harness.folder is None:
+            continue
+        for place in (*harness.manifest.roots, *harness.manifest.packages):
+            folder = (harness.folder / place).resolve()
+            if folder.is_relative_to(top / VERSIONS) or not folder.is_relative_to(top) or folder == top:
+                continue
+            found.add(folder.relative_to(top).as_posix())
+    return sorted(found)
+
+
 def _kept(path: str) -> dict[str, Any]:
     return {path: {"persist": True}}
 
 
-def _harness(root: Path) -> dict[str, Any]:
+def _harness(shared: list[str]) -> dict[str, Any]:
     report = "reports/harness/${item}.json"
     return {
         "cmd": f"mkdir -p reports/harness && tracemark harness show ${{item}} --output json > {report}",
-        "deps": ["harness_versions/${item}", *(["domains"] if (root / "domains").is_dir() else [])],
+        "deps": [f"{VERSIONS}/${{item}}", *shared],
         "outs": [{report: {"cache": False}}],
     }
 
 
-def _play(domain: str) -> dict[str, Any]:
+def _play(domain: str, domains: list[str], shared: list[str]) -> dict[str, Any]:
+    played = f"domains/{domain}"
+    within = any(PurePosixPath(played).is_relative_to(folder) for folder in shared)
+    inbox = "inbox/${item}" if len(domains) == 1 else f"inbox/{domain}-${{item}}"
     return {
-        "cmd": f"python domains/{domain}/play.py --harness harness_versions/${{item}} --inbox inbox/${{item}}",
-        "deps": [f"domains/{domain}", "harness_versions/${item}"],
-        "outs": ["inbox/${item}"],
+        "cmd": f"python {played}/play.py --harness {VERSIONS}/${{item}} --inbox {inbox}",
+        "deps": [*([] if within else [played]), *shared, f"{VERSIONS}/${{item}}"],
+        "outs": [inbox],
     }
 
 
-def _ingest() -> dict[str, Any]:
+def _ingest(shared: list[str]) -> dict[str, Any]:
     return {
         "cmd": "tracemark ingest inbox",
-        "deps": ["inbox", "harness_versions"],
+        "deps": ["inbox", VERSIONS, *shared],
         "params": ["ingest"],
         "outs": [_kept(path) for path in STORE_FOLDERS],
     }
 
 
-def _export() -> dict[str, Any]:
+def _export(shared: list[str]) -> dict[str, Any]:
     return {
         "cmd": "tracemark export sft --out exports/sft",
         # the manifest names params.yaml and harness_versions by content, so a change of either makes another manifest
-        "deps": [*STORE_FOLDERS[:2], *STORE_FOLDERS[3:], "harness_versions", "ledger.jsonl", "params.yaml"],
+        "deps": [*STORE_FOLDERS[:2], *STORE_FOLDERS[3:], VERSIONS, *shared, "ledger.jsonl", "params.yaml"],
         "outs": ["exports/sft", _kept("traces/annotations/exports.sft")],
     }

@@ -10,6 +10,7 @@ import typer
 from tracemark.acts import scaffold
 from tracemark.cli.arguments import Output, OutputOption
 from tracemark.cli.output import show
+from tracemark.pipeline import dvcfile
 
 
 def command(
@@ -20,4 +21,4 @@ def command(
 
     What is already there is kept. git and dvc are used where they are installed; a plain folder works as well.
     """
-    return show(scaffold.init(folder), output)
+    return show(scaffold.init(folder, {"dvc.yaml": dvcfile.render(folder)}), output)

@@ -1,0 +1,97 @@
+"""A trace's stamp as a reader sees it: for each component what is stated, or what the content itself shows.
+
+Invariants:
+- where a decision settled under which harness a trace counts, the components are those of that harness;
+- a component that nobody declared is shown by its observed digests, which name no harness: they group traces, and equal
+  ones of form `rendered` prove sameness while different ones prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracemark import digest
+from tracemark.harness.harness import Harness
+from tracemark.model.harness import COMPONENTS
+from tracemark.model.stamp import component_stamp, fingerprint_of, weakest
+from tracemark.store.selection import Decisions, State
+from tracemark.store.state import Joined, Statement, join
+
+_UNDECLARED: dict[str, Any] = {"digest": None, "evidence": "unrecorded", "parts": {}}
+
+
+def standing(said: Sequence[Statement], state: State, decisions: Decisions, harness: Harness | None) -> Joined:
+    """Return what is true of a trace now, its stamp being that of the harness under which it counts.
+
+    Args:
+        said: the statements in force about it.
+        state: the trace as it stands.
+        decisions: what people decided.
+        harness: the one of `state.row.fingerprint`; None when it is not known, or there is none.
+    """
+    joined = join(said)
+    if state.trace_id not in decisions.stamps:
+        return joined
+    fingerprint = decisions.stamps[state.trace_id]
+    stamp = {name: value for name, value in joined.harness.items() if name != "declared"}
+    naming = [one for one in said if fingerprint is not None and fingerprint_of(one.harness or {}) == fingerprint]
+    if naming:
+        stamp["declared"] = join(naming).harness["declared"]
+    elif harness is not None:
+        stamp["declared"] = _declared(harness, state.row.evidence)
+    return Joined(stamp, joined.run, joined.outcome, state.conflicts)
+
+
+def components(stamp: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return each component of a stored stamp: `digest`, `evidence`, `parts` and, beside a declaration, `observed`.
+
+    A component that nobody declared has the digests that its content shows in their place, each part with its `form`.
+    """
+    declared = (stamp.get("declared") or {}).get("components") or {}
+    observed = stamp.get("observed") or {}
+    return {name: _component(declared.get(name), observed.get(name) or []) for name in COMPONENTS}
+
+
+def observed_digests(stamp: Mapping[str, Any]) -> dict[str, str]:
+    """Return for each component that nobody declared, and of which the content shows something, one digest of that."""
+    if stamp.get("declared"):
+        return {}
+    return {name: shown["digest"] for name, shown in components(stamp).items() if shown["digest"] is not None}
+
+
+def _component(declared: Mapping[str, Any] | None, observed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if declared is not None or not observed:
+        return {**(declared or _UNDECLARED), "observed": list(observed)}
+    parts: dict[str, dict[str, str]] = {}
+    for seen in observed:
+        name, number = seen["part"], 1
+        while name in parts:
+            number += 1
+            name = f"{seen['part']} {number}"
+        parts[name] = {"digest": seen["digest"], "evidence": _evidence(seen["form"]), "form": seen["form"]}
+    whole = sorted([name, part["digest"]] for name, part in parts.items())
+    return {
+        # one digest is shown as it is, so that it can be looked for; several are made into one
+        "digest": whole[0][1] if len(whole) == 1 else digest.of(whole),
+        "evidence": weakest(part["evidence"] for part in parts.values()),
+        "parts": parts,
+        "observed": [],
+    }
+
+
+def _evidence(form: str) -> str:
+    """Return what an observed digest is worth by itself: a rendering says only that it was the same."""
+    return "unrecorded" if form == "rendered" else "recovered"
+
+
+def _declared(harness: Harness, evidence: str) -> dict[str, Any]:
+    identity = harness.identity
+    return {
+        "name": harness.name,
+        "fingerprint": identity.fingerprint,
+        "components": {
+            name: component_stamp(identity.components[name], parts, dict.fromkeys(parts, evidence))
+            for name, parts in identity.parts.items()
+        },
+    }
