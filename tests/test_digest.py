@@ -79,6 +79,41 @@ class TestCanonical:
         assert digest.canonical({"f": fragment, "n": 2**70}) == b'{"f":{"a":1},"n":%d}' % 2**70
 
 
+def with_sorted_members(value):
+    if isinstance(value, dict):
+        return {key: with_sorted_members(value[key]) for key in sorted(value)}
+    return [with_sorted_members(item) for item in value] if isinstance(value, list) else value
+
+
+class TestOrdered:
+    @given(UNUSUAL)
+    def test_sorting_the_members_first_gives_canonical_json(self, value):
+        assert digest.ordered(with_sorted_members(value)) == digest.canonical(value)
+
+    @given(UNUSUAL)
+    def test_what_is_written_reads_back_as_the_same_value(self, value):
+        line = digest.ordered(value)
+        assert digest.canonical(digest.loads(line).value) == digest.canonical(value)
+        assert digest.canonical(digest.load_canonical(line)) == digest.canonical(value)
+
+    @given(ORDINARY, st.sampled_from([2**70, "\udc00"]))
+    def test_members_keep_their_order_on_both_paths(self, value, unusual):
+        line = digest.ordered(value)
+        assert line == orjson.dumps(value)
+        assert digest.ordered({"z": value, "a": unusual}).startswith(b'{"z":' + line + b',"a":')
+        assert digest.ordered(digest.load_canonical(line)) == line
+
+    @pytest.mark.parametrize("bad", [math.nan, [None, math.inf], {"b": 2**70, "a": -math.inf}])
+    def test_what_is_no_number_is_refused(self, bad):
+        with pytest.raises(ValueError, match="not a JSON number"):
+            digest.ordered(bad)
+
+    @pytest.mark.parametrize("bad", [{1: 2}, {1, 2}, b"x"])
+    def test_what_is_no_json_type_is_refused(self, bad):
+        with pytest.raises(TypeError):
+            digest.ordered(bad)
+
+
 class TestReading:
     @given(UNUSUAL, st.sampled_from([None, 1]), st.booleans())
     def test_every_writing_style_reads_to_the_same_value(self, value, indent, ascii_only):

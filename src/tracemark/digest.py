@@ -2,7 +2,7 @@ r"""The only hashing, and the one form in which JSON is written and hashed.
 
 Canonical JSON has sorted keys, UTF-8, no spaces, and numbers, escapes and key order byte for byte as orjson writes them
 (so `25` and `25.0` stay apart), extended to what orjson refuses: integers beyond 64 bits keep all digits, and a lone
-surrogate is written as `\udxxx` in lower case.
+surrogate is written as `\udxxx` in lower case. Ordered JSON differs from it in one thing: keys stand as they are given.
 
 Invariants:
 - two paths, one result: whatever orjson can write, the exact writer writes with the same bytes (a property test);
@@ -23,7 +23,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from json.encoder import encode_basestring as _escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,10 +33,13 @@ import orjson
 JSON = Any
 """A JSON value: None, bool, int, float, str, list or dict with string keys. Alias of Any because the type recurses."""
 
+_Arrange = Callable[[dict[str, JSON]], list[str]]
+
 FINGERPRINT_PREFIX = "tm1:"
 """What a fingerprint of algorithm `tracemark-harness/1` begins with."""
 
-_SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_ORDERED = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+_SORTED = _ORDERED | orjson.OPT_SORT_KEYS
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -77,19 +80,27 @@ def canonical(value: JSON) -> bytes:
         TypeError: for a type that JSON has not.
         ValueError: for NaN or an infinity, which JSON has not either.
     """
-    try:
-        data = orjson.dumps(value, option=_SORTED)
-    except orjson.JSONEncodeError:
-        return "".join(_pieces(value)).encode("utf-8")
-    if b"null" in data:
-        # orjson writes NaN and infinities as null without an error
-        _refuse_not_finite(value)
-    return data
+    return _written(value, _SORTED)
 
 
 def canonical_exact(value: JSON) -> bytes:
     """Return the canonical JSON of `value` by the exact path alone; the same bytes as `canonical`, slower."""
-    return "".join(_pieces(value)).encode("utf-8")
+    return _written_exactly(value, _SORTED)
+
+
+def ordered(value: JSON) -> bytes:
+    """Return the JSON of `value`, written like canonical JSON but with the members in the order given.
+
+    For texts in which the order is content, such as what a model is trained on; never for what is hashed as a value.
+
+    Args:
+        value: a JSON value; may hold `orjson.Fragment`.
+
+    Raises:
+        TypeError: for a type that JSON has not.
+        ValueError: for NaN or an infinity, which JSON has not either.
+    """
+    return _written(value, _ORDERED)
 
 
 def loads(raw: bytes) -> Decoded:
@@ -118,7 +129,7 @@ def loads(raw: bytes) -> Decoded:
 
 
 def load_canonical(line: bytes) -> JSON:
-    """Read back what `canonical` wrote, exactly.
+    """Read back what `canonical` or `ordered` wrote, exactly; members keep their order.
 
     Raises:
         NotJSONError: when `line` is not JSON.
@@ -176,6 +187,22 @@ def is_fingerprint(text: str) -> bool:
     return re.fullmatch(r"tm1:[0-9a-f]{64}", text) is not None
 
 
+def _written(value: JSON, option: int) -> bytes:
+    try:
+        data = orjson.dumps(value, option=option)
+    except orjson.JSONEncodeError:
+        return _written_exactly(value, option)
+    if b"null" in data:
+        # orjson writes NaN and infinities as null without an error
+        _refuse_not_finite(value)
+    return data
+
+
+def _written_exactly(value: JSON, option: int) -> bytes:
+    arrange: _Arrange = sorted if option & orjson.OPT_SORT_KEYS else list
+    return "".join(_pieces(value, arrange)).encode("utf-8")
+
+
 def _refuse_not_finite(value: JSON) -> None:
     stack = [value]
     while stack:
@@ -215,8 +242,8 @@ def _scalar(value: JSON) -> str:
     raise TypeError(f"{type(value).__name__} is not a JSON type")
 
 
-def _pieces(value: JSON) -> Iterator[str]:
-    """Yield the canonical text of `value` in pieces, without recursion, so that depth is no limit."""
+def _pieces(value: JSON, arrange: _Arrange) -> Iterator[str]:
+    """Yield the text of `value` in pieces, keys as `arrange` lists them; without recursion, so depth is no limit."""
     stack: list[Iterator[tuple[str, JSON]]] = [iter([("", value)])]
     closing: list[str] = []
     while stack:
@@ -231,7 +258,7 @@ def _pieces(value: JSON) -> Iterator[str]:
         if isinstance(item, dict):
             yield "{"
             closing.append("}")
-            stack.append(_members(item))
+            stack.append(_members(item, arrange))
         elif isinstance(item, (list, tuple)):
             yield "["
             closing.append("]")
@@ -240,11 +267,11 @@ def _pieces(value: JSON) -> Iterator[str]:
             yield _scalar(item)
 
 
-def _members(item: dict[str, JSON]) -> Iterator[tuple[str, JSON]]:
+def _members(item: dict[str, JSON], arrange: _Arrange) -> Iterator[tuple[str, JSON]]:
     for key in item:
         if not isinstance(key, str):
             raise TypeError("a JSON key is a string")
-    for index, key in enumerate(sorted(item)):
+    for index, key in enumerate(arrange(item)):
         yield ("," if index else "") + _string(key) + ":", item[key]
 
 

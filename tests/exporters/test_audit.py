@@ -18,7 +18,7 @@ from tracemark.ledger.params import Caps
 from tracemark.model.export import File
 
 A, B = ("tm1:" + letter * 64 for letter in "ab")
-TOOLS = {A: [{"name": "grep", "parameters": {"type": "object"}}]}
+TOOLS: dict[str, list[dict[str, Any]]] = {A: [{"name": "grep", "parameters": {"properties": {}, "type": "object"}}]}
 
 
 def stored(number: int) -> tuple[str, bytes]:
@@ -159,6 +159,29 @@ def test_other_bytes_for_the_same_values_are_named(export: Export) -> None:
     assert export.found() == [("export-file-differs", "sft.jsonl"), ("export-row-differs", "sft.jsonl:1")]
 
 
+def test_a_member_in_another_order_is_named_with_both_orders(export: Export) -> None:
+    export.edit(sft.FILE, lambda data: data.replace(b'"role":"user","content":"question 0"', swapped(b"question 0"), 1))
+    found = audit(export.folder, export.present)
+    assert [one.code for one in found] == ["export-file-differs", "export-row-differs"]
+    assert found[1].message == "messages[0] has its members as content, role instead of role, content"
+
+
+def test_a_harness_whose_schema_file_was_reordered_since_no_longer_gives_the_rows(export: Export) -> None:
+    assert export.found() == []
+    (tool,) = TOOLS[A]
+    reordered = dict(reversed(tool["parameters"].items()))
+    export.present = replace(export.present, tools={A: [{**tool, "parameters": reordered}]})
+    found = audit(export.folder, export.present)
+    assert [one.code for one in found] == ["export-row-differs"] * 3
+    assert found[0].message == (
+        "tools[0].function.parameters has its members as properties, type instead of type, properties"
+    )
+
+
+def swapped(text: bytes) -> bytes:
+    return b'"content":"%s","role":"user"' % text
+
+
 def test_a_row_removed_or_added_is_named(export: Export) -> None:
     whole = (export.folder / sft.FILE).read_bytes()
     lines = whole.splitlines(keepends=True)
@@ -235,6 +258,9 @@ def test_a_folder_without_a_manifest_is_no_export(export: Export, data: bytes | 
         ({"a": "abc"}, {"a": "abcd"}, "a differs from character 3: '' instead of 'd'"),
         ({"b": 1, "a": 1}, {"b": 2, "a": 2}, "a is 1 instead of 2"),
         ({"a": "1"}, {"a": 1}, 'a is "1" instead of 1'),
+        ({"b": 1, "a": 2}, {"a": 2, "b": 1}, "the row has its members as b, a instead of a, b"),
+        ({"b": {"d": 1, "c": 1}, "a": 2}, {"b": {"c": 1, "d": 1}, "a": 3}, "a is 2 instead of 3"),
+        ([{"d": 1, "c": 1}], [{"c": 1, "d": 1}], "[0] has its members as d, c instead of c, d"),
     ],
 )
 def test_the_first_difference_is_named(row: Any, fresh: Any, words: str | None) -> None:

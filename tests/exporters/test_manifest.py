@@ -124,6 +124,12 @@ def test_the_card_declares_every_column_and_the_one_data_file() -> None:
     assert features["tracemark_trace_id"] == {"dtype": "string"}
 
 
+def test_the_card_says_which_order_members_have_and_that_the_models_own_is_not_stored() -> None:
+    text = " ".join(manifest.card().decode().split())
+    assert "in the order of the harness's own schema files" in text
+    assert "The order in which the model wrote the arguments of a call is not stored" in text
+
+
 # --- git object ids ---------------------------------------------------------------------------------------------------
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark import digest
+from tracemark.acts.export_job import tools_of
 from tracemark.exporters import sft
 from tracemark.exporters.select import Facts
+from tracemark.harness import snapshot
+from tracemark.harness.harness import load
 
 A = "tm1:" + "a" * 64
 KNOWN = Facts(id="1" * 64, fingerprint=A, status="success", tool_calls=1, task="t-1", model="m@1", grader="g")
@@ -268,3 +273,124 @@ def test_a_line_holds_a_lone_surrogate_exactly_when_the_text_does(said: str) -> 
     rendered = sft.render(trajectory(USER, {**END, "message": said}), KNOWN)
     joined = said.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     assert (rendered.untrainable == "lone-surrogate") is any("\ud800" <= letter <= "\udfff" for letter in joined)
+
+
+# --- order ------------------------------------------------------------------------------------------------------------
+
+SCHEMA_FILE: dict[str, Any] = {
+    "name": "move",
+    "description": "Move it",
+    "parameters": {
+        "type": "object",
+        "required": ["to"],
+        "properties": {
+            "to": {"description": "Where", "type": "string"},
+            "by": {"type": "object", "properties": {"y": {"type": "number"}, "x": {"type": "number"}}},
+            "at": {"type": ["string", "null"]},
+        },
+        "additionalProperties": False,
+    },
+}
+SENT = {"type": "function", "function": SCHEMA_FILE}
+
+
+def members(value: Any) -> Any:
+    """Return a value with its members as pairs, so that equality sees their order."""
+    if isinstance(value, dict):
+        return [(key, members(inner)) for key, inner in value.items()]
+    return [members(item) for item in value] if isinstance(value, list) else value
+
+
+def stored(document: dict[str, Any]) -> dict[str, Any]:
+    value: dict[str, Any] = digest.load_canonical(digest.canonical(document))
+    return value
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Write JSON as the `tojson` filter of transformers' chat templates does."""
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+@pytest.fixture
+def harness_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "harness_versions" / "mover"
+    folder.mkdir(parents=True)
+    (folder / "move.json").write_text(json.dumps(SCHEMA_FILE, indent=2), encoding="utf-8")
+    (folder / "harness.yaml").write_text(
+        "format: tracemark/harness/1\ntool_bindings:\n  move: {schema: move.json}\n", encoding="utf-8"
+    )
+    return folder
+
+
+def test_a_chat_template_writes_the_tools_as_the_harness_sends_them(harness_folder: Path) -> None:
+    environment = jinja2.Environment(autoescape=False)
+    environment.filters["tojson"] = to_json
+    template = environment.from_string("{% for tool in tools %}{{ tool | tojson }}{% endfor %}")
+    harness = load(harness_folder)
+    sent = tools_of(harness)
+    from_file = {"type": "function", "function": json.loads((harness_folder / "move.json").read_text())}
+    for bound in (sent, tools_of(snapshot.from_bytes(snapshot.to_bytes(harness)))):
+        for recorded in (sent, None):
+            made = row(stored(trajectory(USER, act(call("move", to="b")), tools=recorded)), bound=bound)
+            assert template.render(tools=made["tools"]) == json.dumps(from_file) == template.render(tools=sent)
+
+
+def test_a_recorded_tool_that_the_harness_does_not_bind_has_the_conventional_order() -> None:
+    inner = {"type": "object", "properties": {"type": {"enum": ["a"], "type": "string"}}, "minProperties": 1}
+    other = {"strict": True, "parameters": inner, "name": "other", "description": "d"}
+    (made,) = row(trajectory(USER, END, tools=[other]), bound=[SCHEMA_FILE])["tools"]
+    assert list(made) == ["type", "function"]
+    assert list(made["function"]) == ["name", "description", "parameters", "strict"]
+    assert list(made["function"]["parameters"]) == ["type", "properties", "minProperties"]
+    assert list(made["function"]["parameters"]["properties"]["type"]) == ["type", "enum"]
+
+
+def test_a_tool_of_the_same_name_and_another_definition_is_another_tool() -> None:
+    changed = json.loads(json.dumps(SENT))
+    changed["function"]["parameters"]["properties"]["to"]["type"] = "integer"
+    (made,) = row(trajectory(USER, END, tools=[changed]), bound=[SCHEMA_FILE])["tools"]
+    assert made == changed
+    assert list(made["function"]["parameters"]["properties"]) == ["at", "by", "to"]
+
+
+def test_packaging_of_a_recorded_tool_is_kept_and_the_rest_has_the_order_of_the_harness() -> None:
+    packed = {"type": "function", "function": {**SCHEMA_FILE, "strict": False, "title": "T"}, "cache_control": {"t": 1}}
+    (made,) = row(stored(trajectory(USER, END, tools=[packed])), bound=[SENT])["tools"]
+    assert members(made) == members(packed)
+
+
+def test_the_tools_stand_in_the_order_of_the_record() -> None:
+    bound = [{"name": "a"}, {"name": "b"}]
+    made = row(trajectory(USER, END, tools=[{"name": "b"}, {"name": "a"}]), bound=bound)["tools"]
+    assert [tool["function"]["name"] for tool in made] == ["b", "a"]
+
+
+def test_arguments_stand_in_the_order_of_the_tools_properties_and_unknown_ones_after() -> None:
+    given = {"zz": 1, "by": {"x": 1, "y": 2, "a": 3}, "aa": {"d": 1, "c": 2}, "to": "b"}
+    made = row(trajectory(USER, act({**call("move"), "arguments": given}), tools=[SENT]), bound=[SENT])
+    arguments = made["messages"][1]["tool_calls"][0]["function"]["arguments"]
+    wanted = {"to": "b", "by": {"y": 2, "x": 1, "a": 3}, "aa": {"c": 2, "d": 1}, "zz": 1}
+    assert members(arguments) == members(wanted)
+
+
+def test_the_arguments_of_a_tool_that_nobody_describes_are_sorted() -> None:
+    made = row(trajectory(USER, act(call("unknown", b=1, a=2))))
+    assert list(made["messages"][1]["tool_calls"][0]["function"]["arguments"]) == ["a", "b"]
+
+
+def test_messages_and_calls_have_the_conventional_order() -> None:
+    step = act(call(pattern="x"), results=[result()], message="m", reasoning_content="r")
+    _, assistant, tool = messages(USER, step)
+    assert list(assistant) == ["role", "content", "reasoning_content", "tool_calls"]
+    assert list(assistant["tool_calls"][0]) == ["id", "type", "function"]
+    assert list(assistant["tool_calls"][0]["function"]) == ["name", "arguments"]
+    assert list(tool) == ["role", "tool_call_id", "name", "content"]
+
+
+@given(st.dictionaries(st.sampled_from(["to", "by", "at", "x"]), json_values), st.permutations(["to", "by", "at", "x"]))
+def test_the_order_in_which_a_document_came_changes_nothing(given_: dict[str, Any], keys: list[str]) -> None:
+    lines = set()
+    for arguments in (given_, {key: given_[key] for key in keys if key in given_}):
+        document = trajectory(USER, act({**call("move"), "arguments": arguments}), tools=[SENT])
+        lines |= {sft.render(document, KNOWN, [SENT]).line, sft.render(stored(document), KNOWN, [SENT]).line}
+    assert len(lines) == 1

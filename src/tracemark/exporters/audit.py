@@ -1,7 +1,8 @@
 """Does an export still say the truth? Every row is made again from the store and compared.
 
 Nothing that the export says of itself is believed: digests are taken of the bytes, ids of the trajectories, rows are
-rendered afresh. Each difference is one finding; where rows differ, it names the column and the place in it.
+rendered afresh. Each difference is one finding; where rows differ, it names the column and the place in it. Members in
+another order are a difference, for a chat template renders them as they stand.
 """
 
 from __future__ import annotations
@@ -73,19 +74,25 @@ def audit(folder: Path, present: Present) -> list[Finding]:
 
 
 def difference(row: JSON, fresh: JSON) -> str | None:
-    """Return where two JSON values first differ, and how, in words; None when they are equal."""
+    """Return where two JSON values first differ, and how, in words; None when they are equal.
+
+    Where all values are equal, the first object whose members stand in another order is named.
+    """
+    reordered: str | None = None
     stack = [("", row, fresh)]
     while stack:
         path, ours, theirs = stack.pop()
         if isinstance(ours, dict) and isinstance(theirs, dict):
             keys = sorted(ours.keys() | theirs.keys(), reverse=True)
             stack += [(f"{path}.{key}".lstrip("."), ours.get(key, _ABSENT), theirs.get(key, _ABSENT)) for key in keys]
+            if reordered is None and list(ours) != list(theirs):
+                reordered = f"{path or 'the row'} has its members as {_names(ours)} instead of {_names(theirs)}"
         elif isinstance(ours, list) and isinstance(theirs, list):
             pairs = enumerate(zip_longest(ours, theirs, fillvalue=_ABSENT))
             stack += reversed([(f"{path}[{index}]", *pair) for index, pair in pairs])
         elif type(ours) is not type(theirs) or ours != theirs:
             return f"{path} {_unlike(ours, theirs)}"
-    return None
+    return reordered
 
 
 def _unlike(ours: JSON, theirs: JSON) -> str:
@@ -98,6 +105,11 @@ def _unlike(ours: JSON, theirs: JSON) -> str:
     pairs = enumerate(zip(ours, theirs, strict=False))
     at = next((index for index, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
     return f"differs from character {at}: {ours[at : at + _EXCERPT]!r} instead of {theirs[at : at + _EXCERPT]!r}"
+
+
+def _names(value: dict[str, JSON]) -> str:
+    text = ", ".join(value)
+    return text if len(text) <= _EXCERPT else text[:_EXCERPT] + "…"
 
 
 def _short(value: JSON) -> str:

@@ -164,6 +164,11 @@ def card() -> bytes:
         "\n"
         "`load_dataset` on this folder reads the columns as declared above. Its `json` feature rounds numbers with a\n"
         f"fraction; the file `{sft.FILE}` itself is exact, one JSON object a line.\n"
+        "\n"
+        "Chat templates render members in the order of the row. Tool definitions stand in the order of the harness's\n"
+        "own schema files where the harness binds the same tool, elsewhere in the conventional order. The order in\n"
+        "which the model wrote the arguments of a call is not stored; they stand in the order of the tool's\n"
+        "properties, those that it does not list last and sorted.\n"
     ).encode()
 
 

@@ -4,7 +4,10 @@ A row is the conversation as the model saw it: nothing is summarised, trimmed or
 what the model saw, or a usual loader would change it on the way, there is no row but a detail that says why.
 
 Invariants:
-- the same trace gives the same bytes: canonical JSON, one line;
+- the same trace, harness and tracemark give the same bytes, one line; members stand as a chat template is to write them
+  (`tracemark.exporters.order`), all else is as in canonical JSON;
+- a tool that the harness binds is written in the order of its schema file, as the harness sends it; the order in which
+  the model wrote its arguments is not kept by the store, so they stand in the order of the tool's properties;
 - `content` is always there, `""` where nothing was said; `reasoning_content` only where it was recorded;
 - arguments are objects; every tool message names its call and its tool;
 - provenance columns begin with `tracemark_`, so that they neither collide with what a trainer looks for nor make the
@@ -23,6 +26,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
+from tracemark.exporters import order
 from tracemark.exporters.select import Facts
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
 
@@ -70,15 +74,22 @@ DETAILS = {
 
 _ESCAPED = re.compile(rb"(\\+)ud[89a-f]")
 _PLAIN = frozenset({str, bool, float, type(None)})
+_UNKNOWN = order.Arguments(None)
 
 
 class Rendered(NamedTuple):
     """What a trace gives: a row, or the reason why there is none. Exactly one of the two is None."""
 
     line: bytes | None
-    """The row's canonical JSON and a newline."""
+    """The row, members in order, and a newline."""
     untrainable: str | None
     """A key of `DETAILS`."""
+
+
+class _Offered(NamedTuple):
+    tools: list[JSON]
+    arguments: dict[str, order.Arguments]
+    """The order of each tool's arguments, by its name."""
 
 
 class _UntrainableError(Exception):
@@ -91,15 +102,18 @@ def render(trajectory: Mapping[str, JSON], known: Facts, bound: Sequence[dict[st
     Args:
         trajectory: the ATIF document of the stored line.
         known: the trace as it stands now; gives the provenance columns, and the details that only a run's facts show.
-        bound: definitions of the harness's tools, used where the trajectory records none; None when they are unknown.
+        bound: definitions of the harness's tools, members as its schema files have them; they give the order of equal
+            recorded ones, and stand in where the trajectory records none. None when they are unknown.
     """
     try:
         if known.untrainable is not None:
             return Rendered(None, known.untrainable)
         messages = _messages(trajectory)
+        offered = _tools(trajectory, messages, bound)
+        _arrange(messages, offered.arguments)
         row = {
             "messages": messages,
-            "tools": _tools(trajectory, messages, bound),
+            "tools": offered.tools,
             "tracemark_fingerprint": known.fingerprint,
             "tracemark_grader": known.grader,
             "tracemark_model": known.model,
@@ -108,8 +122,8 @@ def render(trajectory: Mapping[str, JSON], known: Facts, bound: Sequence[dict[st
         }
     except _UntrainableError as error:
         return Rendered(None, str(error))
-    line = digest.canonical(row) + b"\n"
-    # canonical JSON escapes a letter so only when it is half a character; an even number of backslashes is text
+    line = digest.ordered(row) + b"\n"
+    # a letter is escaped so only when it is half a character; an even number of backslashes is text
     if b"\\ud" in line and any(len(match[1]) % 2 for match in _ESCAPED.finditer(line)):
         return Rendered(None, "lone-surrogate")
     return Rendered(line, None)
@@ -211,40 +225,61 @@ def _content(value: JSON) -> str | list[dict[str, str]]:
     return [{"type": "text", "text": part["text"]} for part in value] if value else ""
 
 
+def _arrange(messages: list[dict[str, JSON]], known: Mapping[str, order.Arguments]) -> None:
+    """Put the arguments of all calls in the order of their tools' properties."""
+    for message in messages:
+        for call in message.get("tool_calls", ()):
+            function = call["function"]
+            function["arguments"] = known.get(function["name"], _UNKNOWN).arranged(function["arguments"])
+
+
 def _tools(
     trajectory: Mapping[str, JSON], messages: list[dict[str, JSON]], bound: Sequence[dict[str, Any]] | None
-) -> list[JSON]:
+) -> _Offered:
     recorded = trajectory["agent"].get("tool_definitions")
     called = any("tool_calls" in message for message in messages)
     if recorded is None or (called and not recorded):
         if bound is None and called:
             raise _UntrainableError("tools-unknown")
         recorded = list(bound or ())
-    wrapped = _wrapped(digest.canonical(recorded))
-    if isinstance(wrapped, str):
-        raise _UntrainableError(wrapped)
-    return wrapped
+    offered = _offered(digest.canonical(recorded), digest.ordered(list(bound or ())))
+    if isinstance(offered, str):
+        raise _UntrainableError(offered)
+    return offered
 
 
 @lru_cache(maxsize=256)
-def _wrapped(definitions: bytes) -> list[JSON] | str:
-    """Return tool definitions as functions, or the detail that says why not; most traces of a harness share theirs.
+def _offered(recorded: bytes, bound: bytes) -> _Offered | str:
+    """Return recorded definitions as functions, or the detail that says why not; most traces of a harness share theirs.
 
     A definition that is wrapped already is kept to the letter, unless null members show that a table padded it.
     """
-    wrapped = []
-    for definition in digest.load_canonical(definitions):
+    own = {}
+    for definition in digest.load_canonical(bound):
+        reduced = _reduced(definition)
+        if reduced is not None:
+            own[digest.canonical(reduced)] = {"type": "function", "function": reduced}
+    tools = []
+    for definition in digest.load_canonical(recorded):
+        reduced = _reduced(definition)
         if not _is_function(definition) or _padded(definition):
-            try:
-                definition = {"type": "function", "function": reduce_tool(definition)}
-            except ToolSchemaError:
+            if reduced is None:
                 return "tools-unreadable"
-        wrapped.append(definition)
+            definition = {"type": "function", "function": reduced}
+        tools.append(order.definition(definition, reduced and own.get(digest.canonical(reduced))))
     try:
-        _refuse_inexact(wrapped)
+        _refuse_inexact(tools)
     except _UntrainableError as error:
         return str(error)
-    return wrapped
+    functions = [tool["function"] for tool in tools]
+    return _Offered(tools, {tool["name"]: order.Arguments(tool.get("parameters")) for tool in reversed(functions)})
+
+
+def _reduced(definition: JSON) -> dict[str, JSON] | None:
+    try:
+        return reduce_tool(definition)
+    except ToolSchemaError:
+        return None
 
 
 def _is_function(definition: JSON) -> bool:
