@@ -218,6 +218,19 @@ def test_an_archive_member_that_leads_out_is_refused(inbox: Inbox, document: Mak
     assert len(read.traces) == 1
 
 
+def test_one_bad_member_does_not_hide_the_others(inbox: Inbox, document: Make) -> None:
+    data = bytearray(zipped(**{"a.json": line(document()), "b.json": line(document(2)), "c.txt": b"hello\n"}))
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 10 : entry + 12] = (93).to_bytes(2, "little")
+    inbox.write("a.zip", bytes(data))
+    read = inbox.read()
+    assert [trace.source["label"] for trace in read.traces] == ["a.zip/b.json"]
+    broken, unknown = read.refused
+    assert (broken.code, broken.where) == ("compressed-broken", "a.zip/a.json")
+    assert (unknown.code, unknown.where, unknown.excerpt) == ("format-unknown", "a.zip/c.txt", b"hello\n")
+    assert unknown.raw_digest == digest.sha256(b"hello\n")
+
+
 def test_an_archive_without_files_and_a_damaged_one_are_named(inbox: Inbox, document: Make) -> None:
     inbox.write("empty.zip", zipped())
     inbox.write("half.zip", zipped(a=line(document()))[:-30])

@@ -16,7 +16,7 @@ from tracemark import digest
 from tracemark.importers.base import EXCERPT, SPACE, Context, Record, Refused, Unit
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded
 from tracemark.importers.head import BOM
-from tracemark.importers.tree import refuse_file
+from tracemark.importers.tree import label_digest, refuse_file
 
 _BOM_REMOVED = ("byte order mark removed",)
 
@@ -53,11 +53,11 @@ def records(piece: Piece) -> Iterator[Record | Refused]:
             else:
                 yield from _document(stream, piece)
     except TooMuchError:
-        yield _file_refused("expanded-too-large", piece, f"expands to more than {limits.max_expanded} bytes")
+        yield refuse_piece("expanded-too-large", piece, f"expands to more than {limits.max_expanded} bytes")
     except BrokenError as error:
-        yield _file_refused("compressed-broken", piece, f"cannot be expanded: {error}")
+        yield refuse_piece("compressed-broken", piece, f"cannot be expanded: {error}")
     except OSError as error:
-        yield _file_refused("unreadable", piece, f"cannot be read: {error.strerror or error}")
+        yield refuse_piece("unreadable", piece, f"cannot be read: {error.strerror or error}")
 
 
 def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
@@ -78,8 +78,20 @@ def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
         yield Record(raw, piece.label, piece.label, piece.context, notes, last=True)
 
 
-def _file_refused(code: str, piece: Piece, message: str) -> Refused:
-    return refuse_file(code, Path(piece.path), piece.label, message)
+def refuse_piece(code: str, piece: Piece, message: str, hint: str | None = None) -> Refused:
+    """Return the refusal of a whole piece, with the digest and the first bytes of its file or its archive member."""
+    if not piece.member:
+        return refuse_file(code, Path(piece.path), piece.label, message, hint)
+    hasher, excerpt = digest.Hasher(), b""
+    try:
+        with expanded(Path(piece.path), piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
+            excerpt = stream.read(EXCERPT)
+            hasher.update(excerpt)
+            while more := stream.read(1 << 20):
+                hasher.update(more)
+    except (TooMuchError, BrokenError, OSError):
+        return Refused(code, piece.label, message, hint, label_digest(piece.label), excerpt)
+    return Refused(code, piece.label, message, hint, hasher.hexdigest(), excerpt)
 
 
 def _lines(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:

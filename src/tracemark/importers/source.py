@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -27,8 +28,8 @@ from tracemark.importers import batch, detect
 from tracemark.importers.base import SPACE, Context, Imported, Limits, Refused
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded, members, packing
 from tracemark.importers.head import read_head
-from tracemark.importers.records import Piece, records
-from tracemark.importers.tree import Found, Links, files, is_aside, refuse_file
+from tracemark.importers.records import Piece, records, refuse_piece
+from tracemark.importers.tree import Found, Links, files, is_aside
 
 RANGE = 33_554_432
 """Size of one job in bytes, before it is moved to a line's end."""
@@ -116,13 +117,21 @@ class _Planner:
             limits=self._limits,
         )
         piece = Piece(str(found.path), found.label, "", "document", context=context)
-        try:
+        with self._refusing(piece):
             with found.path.open("rb") as file:
                 size, first = os.fstat(file.fileno()).st_size, file.read(200)
             if first.startswith(_LFS):
                 self._refuse("git-lfs-pointer", piece, "a Git-LFS pointer stands in place of the file")
+            elif packing(first) == "zip":
+                self._add_members(replace(piece, packed="zip"))
             else:
-                self._add_packed(replace(piece, packed=packing(first)), size)
+                self._add_stream(replace(piece, packed=packing(first)), size)
+
+    @contextmanager
+    def _refusing(self, piece: Piece) -> Iterator[None]:
+        """Refuse a piece that cannot be opened, or not be expanded."""
+        try:
+            yield
         except TooMuchError:
             self._refuse("expanded-too-large", piece, f"expands to more than {self._limits.max_expanded} bytes")
         except BrokenError as error:
@@ -130,20 +139,19 @@ class _Planner:
         except OSError as error:
             self._refuse("unreadable", piece, f"cannot be read: {error.strerror or error}")
 
-    def _add_packed(self, piece: Piece, size: int) -> None:
-        if piece.packed != "zip":
-            self._add_stream(piece, size)
-            return
+    def _add_members(self, piece: Piece) -> None:
         names = members(Path(piece.path), self._limits.max_expanded)
         if not names:
             self._refuse("empty-file", piece, "an archive without files")
         for name, packed_size in names:
             folder, _, own = name.rpartition("/")
-            inside = replace(piece, label=f"{piece.label}/{name}", member=name)
+            context = replace(piece.context, name=own, folder=None)
+            inside = replace(piece, label=f"{piece.label}/{name}", member=name, context=context)
             if name.startswith("/") or "\\" in name or ".." in folder.split("/"):
                 self._refuse("path-outside", inside, "the name leads out of the archive")
             elif not is_aside(own):
-                self._add_stream(replace(inside, context=replace(piece.context, name=own, folder=None)), packed_size)
+                with self._refusing(inside):
+                    self._add_stream(inside, packed_size)
 
     def _add_stream(self, piece: Piece, size: int) -> None:
         with expanded(Path(piece.path), piece.packed, piece.member, self._limits.max_expanded) as stream:
@@ -167,7 +175,7 @@ class _Planner:
             self._pieces.append((replace(piece, format=found.importer.name, unit=unit), size))
 
     def _refuse(self, code: str, piece: Piece, message: str, hint: str | None = None) -> None:
-        self.refused.append(refuse_file(code, Path(piece.path), piece.label, message, hint))
+        self.refused.append(refuse_piece(code, piece, message, hint))
 
     def result(self) -> Plan:
         """Return the plan: linked files know of each other, small files are put together, large ones cut."""

@@ -57,7 +57,7 @@ def refuse_file(
     code: str, path: Path, label: str, message: str, hint: str | None = None, *, read: bool = True
 ) -> Refused:
     """Return the refusal of a whole file, with its digest and its first bytes unless it is not to be read."""
-    raw_digest, excerpt = digest.sha256(label.encode("utf-8", "surrogateescape")), b""
+    raw_digest, excerpt = label_digest(label), b""
     if read:
         try:
             with path.open("rb") as file:
@@ -66,6 +66,11 @@ def refuse_file(
         except OSError:
             pass
     return Refused(code, label, message, hint, raw_digest, excerpt)
+
+
+def label_digest(label: str) -> str:
+    """Return the digest that stands for a file that was not read: that of its label."""
+    return digest.sha256(label.encode("utf-8", "surrogateescape"))
 
 
 def _is_trial(folder: Path) -> bool:
