@@ -147,6 +147,20 @@ class TestReading:
         assert digest.loads(f'{{ "n": {number} }}'.encode()) == ({"n": number}, (), False)
         assert digest.load_canonical(b'{"n":%d}' % number) == {"n": number}
 
+    @pytest.mark.parametrize(
+        "text",
+        ["%d", "-%d", " %d", "[%d]", "[1,%d]", "[1, %d]", '{"a":%d}', '{"a": %d}', "[\n%d]", "[\t-%d]", "[\r%d]"],
+    )
+    def test_a_large_integer_is_exact_wherever_it_stands(self, text):
+        number = 12345678901234567890123
+        expected = json.loads(text % number)
+        assert digest.loads((text % number).encode()).value == expected
+        assert digest.load_canonical(digest.canonical(expected)) == expected
+
+    def test_a_hash_is_no_large_integer(self):
+        line = b'{"sha":"a12345678901234567890123b","t":"x 1234567890"}'
+        assert digest.load_canonical(line) == json.loads(line)
+
     @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
     def test_a_number_that_is_none_is_kept_as_text_and_named(self, word):
         read = digest.loads(f'{{"cost": {word}}}'.encode())

@@ -11,9 +11,9 @@ Invariants:
 - a number with a fraction or an exponent is an IEEE double, as everywhere in the field.
 
 `orjson.loads` turns an integer beyond 64 bits into a float and forgets repeated keys, both without an error. So a value
-that it read is believed only when writing it again proves that nothing was lost: either the bytes are equal, or no
-long run of digits occurs and the number of quotation marks is the same (a dropped key loses at least two). Everything
-else is read by the standard library with a hook.
+that it read is believed only when writing it again proves that nothing was lost: either the bytes are equal, or no run
+of digits can be such an integer and the number of quotation marks is the same (a dropped key loses at least two).
+Everything else is read by the standard library with a hook.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _ORDERED = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _SORTED = _ORDERED | orjson.OPT_SORT_KEYS
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
+_BEFORE_NUMBER = (b":", b",", b"[", b"-", b" ", b"\t", b"\r", b"\n")
+_NULLS = (b":null", b",null", b"[null")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = b" \t\r\n"
 _MAX_NOTES = 20
@@ -119,11 +121,7 @@ def loads(raw: bytes) -> Decoded:
         return _loads_exact(raw)
     if written == raw or written == raw.strip(_SPACE):
         return Decoded(value, (), True)
-    if (
-        b"\\u0022" not in raw
-        and raw.count(b'"') == written.count(b'"')
-        and raw.translate(_DIGITS).find(_LONG_NUMBER) < 0
-    ):
+    if b"\\u0022" not in raw and raw.count(b'"') == written.count(b'"') and not _may_hold_large_integer(raw):
         return Decoded(value, (), False)
     return _loads_exact(raw)
 
@@ -134,7 +132,7 @@ def load_canonical(line: bytes) -> JSON:
     Raises:
         NotJSONError: when `line` is not JSON.
     """
-    if line.translate(_DIGITS).find(_LONG_NUMBER) < 0:
+    if not _may_hold_large_integer(line):
         try:
             return orjson.loads(line)
         except orjson.JSONDecodeError:
@@ -192,10 +190,19 @@ def _written(value: JSON, option: int) -> bytes:
         data = orjson.dumps(value, option=option)
     except orjson.JSONEncodeError:
         return _written_exactly(value, option)
-    if b"null" in data:
-        # orjson writes NaN and infinities as null without an error
+    # orjson writes NaN and infinities as null without an error; reading back and comparing is five times faster than
+    # looking at every value, and says no where a look is needed
+    if (data == b"null" or any(null in data for null in _NULLS)) and orjson.loads(data) != value:
         _refuse_not_finite(value)
     return data
+
+
+def _may_hold_large_integer(raw: bytes) -> bool:
+    """Return whether a run of digits in `raw` may be an integer beyond 64 bits; a run within a name or a hash is none."""
+    zeros = raw.translate(_DIGITS)
+    return _LONG_NUMBER in zeros and (
+        zeros.startswith(_LONG_NUMBER) or any(before + _LONG_NUMBER in zeros for before in _BEFORE_NUMBER)
+    )
 
 
 def _written_exactly(value: JSON, option: int) -> bytes:
