@@ -198,7 +198,7 @@ def _written(value: JSON, option: int) -> bytes:
 
 
 def _may_hold_large_integer(raw: bytes) -> bool:
-    """Return whether a run of digits in `raw` may be an integer beyond 64 bits; a run within a name or a hash is none."""
+    """Return whether a run of digits in `raw` may be an integer beyond 64 bits; within a name or a hash it is none."""
     zeros = raw.translate(_DIGITS)
     return _LONG_NUMBER in zeros and (
         zeros.startswith(_LONG_NUMBER) or any(before + _LONG_NUMBER in zeros for before in _BEFORE_NUMBER)
