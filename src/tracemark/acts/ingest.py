@@ -7,31 +7,33 @@ dies has stored whole segments; running it again stores what is missing and coun
 Invariants:
 - a harness is stored whole before the first trace that names it;
 - a record that cannot be read is kept with the reason, and the rest of the batch is stored;
-- a name is resolved to a fingerprint once, before anything is read.
+- a name is resolved to a fingerprint once, before anything is read;
+- a dry run does everything that a run does, on a scratch store behind which the real one is only read, so what it
+  reports is what the run will report.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NoReturn
 
 from tracemark import engine
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refusals, work
+from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
 from tracemark.acts.known import Known, Settled
 from tracemark.acts.pinned import require_pulled
 from tracemark.durable import make_folder
-from tracemark.errors import NothingReadableError, TracemarkError
-from tracemark.findings import Finding, Report, any_error
+from tracemark.errors import NothingReadableError, TracemarkError, UsageError
+from tracemark.findings import Finding, Report, finding
 from tracemark.harness import snapshot
 from tracemark.harness.harness import Harness
 from tracemark.importers.base import Limits
-from tracemark.importers.source import Plan, plan
+from tracemark.importers.source import Job, Plan, plan
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
@@ -54,7 +56,7 @@ class IngestOptions:
 
 @dataclass(frozen=True)
 class IngestReport(Report):
-    """What became of a batch. The exit code is 1 when a record was refused or contradicts the harness stated for it."""
+    """What became of a batch. The exit code is 1 when records were refused or contradict what is stated for them."""
 
     ingested: int
     """Traces stored for the first time."""
@@ -63,24 +65,21 @@ class IngestReport(Report):
     strengthened: int
     """Known traces about which something more is known now."""
     contested: int
-    """Traces about which two statements disagree."""
+    """Traces about which two statements disagree since now; those stored now are counted in `ingested` as well."""
     reimported: int
     """Traces that replace what an older importer version made of the same record."""
     refused: int
     """Records that could not be read; they are kept with the reason."""
     contradicted: int
-    """Traces whose content disagrees with the harness stated for them; stored under no fingerprint."""
+    """Traces whose content disagrees with a harness stated for them; that statement gives them no fingerprint."""
     harnesses: dict[str, int]
     """Traces stored now, by the label of the harness stated for them; `-` where none is."""
     evidence: dict[str, int]
     """Traces stored now, by the evidence of their weakest component."""
+    finding_counts: dict[str, int]
+    """How many findings there were of each code; `findings` lists at most 100 of a code."""
     dry_run: bool
     """Whether nothing was stored."""
-
-    @property
-    def exit_code(self) -> int:
-        """Return 1 when a record was refused or a trace contradicted."""
-        return int(self.refused > 0 or self.contradicted > 0 or any_error(self.findings))
 
 
 @dataclass(slots=True)
@@ -91,12 +90,15 @@ class _Tally:
     harnesses: Counter[str] = field(default_factory=Counter)
     evidence: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
+    shown: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
 
-    def note(self, findings: Sequence[Finding]) -> None:
+    def note(self, findings: Sequence[Finding], counts: Mapping[str, int] | None = None) -> None:
+        """Take findings in; `counts` says how many there were of each code where not all of them are given."""
+        self.codes.update(Counter(found.code for found in findings) if counts is None else counts)
         for found in findings:
-            self.codes[found.code] += 1
-            if self.codes[found.code] <= SHOWN:
+            self.shown[found.code] += 1
+            if self.shown[found.code] <= SHOWN:
                 self.findings.append(found)
 
 
@@ -111,7 +113,8 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
     Raises:
         NotPulledError: when segments that dvc.lock pins are not on disk.
         NothingReadableError: when nothing in the sources could be read.
-        UnknownNameError: when the format or a harness is not known.
+        UnknownNameError: when the format, or the harness that the caller names, is not known.
+        UsageError: when a source does not exist.
     """
     corpus = Corpus(root)
     if corpus.params.ingest.inbox != "complete":
@@ -119,24 +122,29 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
     limits = Limits(
         corpus.params.ingest.max_record, corpus.params.ingest.max_expanded, corpus.params.ingest.success_reward
     )
-    claim = corpus.resolve(options.harness) if options.harness is not None else None
+    claim = corpus.resolve(options.harness).identity.fingerprint if options.harness is not None else None
     planned = plan(sources, format=options.format, limits=limits)
-    known = {**_beside(sources), **corpus.by_fingerprint}
+    known = {**_beside(sources, limits.max_record), **corpus.by_fingerprint}
     tally = _Tally()
-    tally.note(planned.findings)
     with ExitStack() as stack:
+        behind = None
+        target = root
         if options.dry_run:
-            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tracemark-")))
-            store = stack.enter_context(open_store(root)) if Layout(root).store_file.exists() else None
-        else:
-            store = stack.enter_context(open_store(root, create=True))
-            _make_folders(store.layout)
-            folder = stack.enter_context(store.workspace())
-        run = _Run(store, Known(store, folder), known, tally, dry_run=options.dry_run)
-        run.take(refusals(planned.refused))
-        for result in engine.run(work, _jobs(corpus, planned, folder, known, claim)):
+            target = Path(stack.enter_context(TemporaryDirectory(prefix="tracemark-")))
+            behind = stack.enter_context(open_store(root)) if Layout(root).store_file.exists() else None
+        store = stack.enter_context(open_store(target, create=True))
+        _make_folders(store.layout)
+        folder = stack.enter_context(store.workspace())
+        run = _Run(store, Known(store, folder, behind), known, tally)
+        run.take(refuse(planned.refused, folder, "files"))
+        claims = {} if claim is not None else _claims(corpus, planned, known, tally)
+        jobs = (
+            IngestJob(job, folder, f"{number:06d}", known, claim or claims.get(_named_for(job)))
+            for number, job in enumerate(planned.jobs)
+        )
+        for result in engine.run(work, jobs):
             run.take(result)
-        tally.note(store.findings if store is not None else [])
+        tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
     return _report(tally, sources, options)
 
 
@@ -148,13 +156,15 @@ def _make_folders(layout: Layout) -> None:
         make_folder(layout.annotations / kind)
 
 
-def _beside(sources: Sequence[Path]) -> dict[str, Harness]:
+def _beside(sources: Sequence[Path], limit: int) -> dict[str, Harness]:
     """Return the harnesses whose snapshots the recorder left beside its journals, by fingerprint."""
     found = {}
     for source in sources:
         names = source.rglob(f"*{SNAPSHOT_SUFFIX}") if source.is_dir() else source.parent.glob(f"*{SNAPSHOT_SUFFIX}")
         for path in sorted(names):
             try:
+                if path.is_symlink() or not path.is_file() or path.stat().st_size > limit:
+                    continue
                 harness = snapshot.from_bytes(path.read_bytes())
             except (OSError, TracemarkError):
                 # the journals that name it then say what is wrong, each with its place
@@ -163,51 +173,50 @@ def _beside(sources: Sequence[Path]) -> dict[str, Harness]:
     return found
 
 
-def _jobs(
-    corpus: Corpus, planned: Plan, folder: Path, known: dict[str, Harness], claim: Harness | None
-) -> Iterator[IngestJob]:
-    """Yield the jobs; the harness that a batch names is resolved once for the batch."""
-    named: dict[str, str] = {}
-    for number, source in enumerate(planned.jobs):
-        fingerprint = claim.identity.fingerprint if claim is not None else None
-        batch = source.pieces[0].context.batch.get("harness")
-        if claim is None and batch is not None:
-            if batch not in named:
-                named[batch] = corpus.resolve(batch).identity.fingerprint
-            fingerprint = named[batch]
-        yield IngestJob(source, folder, f"{number:06d}", known, fingerprint)
+def _named_for(job: Job) -> str | None:
+    """Return the harness that the batch of a job names; all pieces of a job are of one batch."""
+    named: str | None = job.pieces[0].context.batch.get("harness")
+    return named
+
+
+def _claims(corpus: Corpus, planned: Plan, known: dict[str, Harness], tally: _Tally) -> dict[str | None, str]:
+    """Return the fingerprint of each harness that a batch names; a name that nothing answers to is a finding."""
+    claims: dict[str | None, str] = {}
+    for job in planned.jobs:
+        name = _named_for(job)
+        if name is None or name in claims:
+            continue
+        try:
+            claims[name] = name if name in known else corpus.resolve(name).identity.fingerprint
+        except UsageError as error:
+            place = f"{job.pieces[0].label} (batch.yaml)"
+            tally.note([finding("batch-harness-unknown", place, error.message, error.hint)])
+    return claims
 
 
 class _Run:
     """Takes the results of the jobs, in order, and commits them."""
 
-    def __init__(
-        self, store: Store | None, known: Known, harnesses: dict[str, Harness], tally: _Tally, *, dry_run: bool
-    ) -> None:
-        self._store = None if dry_run else store
+    def __init__(self, store: Store, known: Known, harnesses: dict[str, Harness], tally: _Tally) -> None:
+        self._store = store
         self._known = known
         self._harnesses = harnesses
         self._tally = tally
-        self._snapshots: set[str] = set()
+        self._snapshots = set(store.layout.snapshots())
 
     def take(self, result: JobResult) -> None:
         """Commit what is new of one job, then what it says about known traces, then what it refused."""
         tally = self._tally
-        tally.count["refused"] += len(result.refused)
-        tally.count["contradicted"] += result.count["stamp-contradicted"]
-        tally.note(result.findings)
-        for code, number in result.count.items():
-            tally.codes[code] += max(0, number - SHOWN)
+        tally.count["refused"] += result.refused
+        tally.count["contradicted"] += result.contradicted
+        tally.note(result.findings, result.count)
         for draft in result.drafts:
-            settled = self._known.settle(draft)
-            self._commit(settled)
-        if result.second and self._store is not None:
-            settled = Settled()
-            for trace_id, stamp in result.second:
-                self._known.contest(trace_id, stamp, settled)
-            self._commit(settled)
-        if result.refused and self._store is not None:
-            self._store.commit_refused(result.refused)
+            self._commit(self._known.settle(draft))
+        for trace_id, stamp in result.second:
+            self._commit(self._known.restate(trace_id, stamp))
+        if result.refusals is not None:
+            for chunk in refused_in(result.refusals):
+                self._store.commit_refused(chunk)
 
     def _commit(self, settled: Settled) -> None:
         self._tally.count.update(settled.count)
@@ -215,23 +224,20 @@ class _Run:
             for projection in draft.projections:
                 self._tally.harnesses[projection.row.harness or "-"] += 1
                 self._tally.evidence[projection.row.evidence] += 1
-            if self._store is not None:
-                for fingerprint in {projection.row.fingerprint for projection in draft.projections}:
-                    self._snapshot(fingerprint)
-                self._store.commit_segment(draft)
-            else:
-                draft.temporary.unlink(missing_ok=True)
+            for fingerprint in {projection.row.fingerprint for projection in draft.projections}:
+                self._snapshot(fingerprint)
+            self._store.commit_segment(draft)
         for kind, said in settled.annotations.items():
-            if said and self._store is not None:
+            if said:
                 for annotation in said:
                     self._snapshot(_named(annotation))
                 self._store.commit_annotations(kind, said)
 
     def _snapshot(self, fingerprint: str | None) -> None:
-        if fingerprint is None or self._store is None or fingerprint in self._snapshots:
-            return
-        self._store.commit_harness(fingerprint, snapshot.write(self._harnesses[fingerprint]))
-        self._snapshots.add(fingerprint)
+        # one that is stored stays as it is, whatever its label is now
+        if fingerprint is not None and fingerprint not in self._snapshots:
+            self._store.commit_harness(fingerprint, snapshot.write(self._harnesses[fingerprint]))
+            self._snapshots.add(fingerprint)
 
 
 def _named(annotation: dict[str, Any]) -> str | None:
@@ -244,17 +250,26 @@ def _report(tally: _Tally, sources: Sequence[Path], options: IngestOptions) -> I
     count = tally.count
     members = ("ingested", "duplicates", "strengthened", "contested", "reimported")
     if not any(count[name] for name in members) and not tally.codes["journal-open"]:
-        reason = f"{count['refused']} records were refused" if count["refused"] else "there is nothing in them"
-        first = tally.findings[0] if tally.findings else None
-        raise NothingReadableError(
-            f"nothing in {', '.join(source.name or str(source) for source in sources)} could be read: {reason}"
-            + (f"; the first: {first.where}: {first.message}" if first else ""),
-            hint=first.hint if first and first.hint else "name a file or folder that holds traces",
-        )
+        _refuse_all(tally, sources)
     return IngestReport(
         findings=tuple(tally.findings),
         **{name: count[name] for name in (*members, "refused", "contradicted")},
         harnesses=dict(sorted(tally.harnesses.items())),
         evidence=dict(sorted(tally.evidence.items())),
+        finding_counts=dict(sorted(tally.codes.items())),
         dry_run=options.dry_run,
+    )
+
+
+def _refuse_all(tally: _Tally, sources: Sequence[Path]) -> NoReturn:
+    named = ", ".join(source.name or str(source) for source in sources)
+    refused = tally.count["refused"]
+    if not tally.findings:
+        raise NothingReadableError(
+            f"nothing in {named} could be read: there is nothing in it", hint="name a file or folder that holds traces"
+        )
+    first = tally.findings[0]
+    others = f" ({refused} records were refused; this is the first)" if refused > 1 else ""
+    raise NothingReadableError(
+        f"nothing in {named} could be read: {first.message}{others}", where=first.where, hint=first.hint
     )

@@ -8,7 +8,7 @@ the store.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,13 @@ from tracemark.model.trace import FORMAT
 from tracemark.store.annotations import refused
 from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.row import project
+from tracemark.store.segment import Packer, iterate
 
 SHOWN = 100
 """How many findings of one code a job hands back; the rest is counted."""
 
+_CHUNK_RECORDS = 4096
+_CHUNK_BYTES = 16_777_216
 _BEGIN = b'{"format":"' + FORMAT.encode() + b'",'
 
 
@@ -52,10 +55,14 @@ class JobResult:
 
     drafts: list[SegmentDraft] = field(default_factory=list)
     """One per partition, not yet named."""
-    refused: list[dict[str, Any]] = field(default_factory=list)
-    """Records that could not be read, in stored form."""
+    refused: int = 0
+    """How many records could not be read."""
+    refusals: Path | None = None
+    """A temporary that holds them in stored form; None when there are none."""
+    contradicted: int = 0
+    """How many traces disagree with a harness that is stated for them."""
     second: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    """(trace id, stamp) where a trace carries one harness and its batch claims another."""
+    """(trace id, stamp) where a trace says one thing of its harness and its batch claims another."""
     findings: list[Finding] = field(default_factory=list)
     """At most `SHOWN` of each code."""
     count: Counter[str] = field(default_factory=Counter)
@@ -74,21 +81,68 @@ def work(job: IngestJob) -> JobResult:
     writer = DraftWriter(job.folder, job.stem)
     stamper = Stamper(job.known)
     claim = job.known.get(job.claim) if job.claim is not None else None
+    refusals = _Refusals(job.folder, job.stem, result)
     for item in read(job.source):
         if isinstance(item, Refused):
-            _refuse(item, result)
+            refusals.add(item)
         else:
             _add(item, stamper, claim, writer, result)
     result.drafts = writer.close()
+    refusals.close()
     return result
 
 
-def refusals(items: Iterable[Refused]) -> JobResult:
-    """Return as a result the refusal of files that no job reads."""
+def refuse(items: Iterable[Refused], folder: Path, stem: str) -> JobResult:
+    """Return as a result the refusal of files that no job reads.
+
+    Args:
+        items: the files.
+        folder: where temporaries go.
+        stem: begins the name of each temporary.
+    """
     result = JobResult()
+    refusals = _Refusals(folder, stem, result)
     for item in items:
-        _refuse(item, result)
+        refusals.add(item)
+    refusals.close()
     return result
+
+
+def refused_in(path: Path) -> Iterator[list[dict[str, Any]]]:
+    """Yield the refused records of a temporary in lists of bounded size, and remove it."""
+    chunk: list[dict[str, Any]] = []
+    size = 0
+    for _, line in iterate(path):
+        chunk.append(digest.load_canonical(line))
+        size += len(line)
+        if len(chunk) == _CHUNK_RECORDS or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+    path.unlink()
+
+
+class _Refusals:
+    """Puts refused records aside on disk: a file of nothing but broken lines must not fill the memory."""
+
+    def __init__(self, folder: Path, stem: str, result: JobResult) -> None:
+        self._path = folder / f"{stem}.refused"
+        self._packer: Packer | None = None
+        self._result = result
+
+    def add(self, item: Refused) -> None:
+        self._result.refused += 1
+        self._result.note(finding(item.code, item.where, item.message, item.hint or CODES[item.code].hint))
+        if self._packer is None:
+            self._packer = Packer(self._path)
+        kept = refused(item.code, item.where, item.message, item.raw_digest, item.excerpt)
+        self._packer.add(digest.canonical(kept))
+
+    def close(self) -> None:
+        if self._packer is not None:
+            self._packer.close()
+            self._result.refusals = self._path
 
 
 def line_of(statement: Mapping[str, Any], source: Mapping[str, Any], trajectory: bytes) -> bytes:
@@ -103,11 +157,6 @@ def line_of(statement: Mapping[str, Any], source: Mapping[str, Any], trajectory:
     return b"".join((_BEGIN, head[1:-1], b',"source":', digest.canonical(source), b',"trajectory":', trajectory, b"}"))
 
 
-def _refuse(item: Refused, result: JobResult) -> None:
-    result.note(finding(item.code, item.where, item.message, item.hint or CODES[item.code].hint))
-    result.refused.append(refused(item.code, item.where, item.message, item.raw_digest, item.excerpt))
-
-
 def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftWriter, result: JobResult) -> None:
     stamped = stamper.stamp(item, claim)
     trace_id = digest.sha256(item.trajectory_bytes)
@@ -116,5 +165,6 @@ def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftW
     writer.add(line, project({**statement, "source": item.source, "trajectory": item.trajectory}, trace_id))
     if stamped.second is not None:
         result.second.append((trace_id, stamped.second))
+    result.contradicted += any(found.code == "stamp-contradicted" for found in stamped.findings)
     for found in stamped.findings:
         result.note(found)

@@ -4,30 +4,40 @@ Invariants:
 - nothing is stored twice: a draft that holds known traces is packed again without them;
 - nothing that is known is changed: what a copy adds becomes an annotation, and what it disputes makes the trace
   contested until somebody decides;
-- a claim that the content refutes says nothing about a trace that has its harness already.
+- a claim that the content refutes says nothing about a trace that has another harness stated for it; and where it was
+  there first, a claim that the content does not refute takes its place. So a wrong `--harness` is corrected by the
+  right one, in either order. What a recorder stated is no claim: it is never replaced;
+- a record that a newer importer version has read is not read back into what an older one would make of it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tracemark import __version__
+from tracemark import __version__, digest
 from tracemark.acts.ingest_job import line_of
 from tracemark.model.annotation import build
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Stored
 from tracemark.store.draft import DraftWriter, SegmentDraft
-from tracemark.store.row import TraceRow, head_of, project_line, trajectory_slice
+from tracemark.store.row import Projection, TraceRow, head_of, project_line, trajectory_slice
 from tracemark.store.segment import iterate
 from tracemark.store.state import Statement, join, relation
 from tracemark.store.store import Store
 
 TOOL = {"name": "ingest", "version": __version__}
 """Who makes the annotations of this module."""
+
+_BATCH = 256
+_OF_A_CLAIM = frozenset({"corroborated", "claimed", "unrecorded"})
+
+_Entry = tuple[bytes, Projection]
 
 
 @dataclass(slots=True)
@@ -42,16 +52,26 @@ class Settled:
     """`ingested`, `duplicates`, `strengthened`, `contested`, `reimported`."""
 
 
+class _Readings(NamedTuple):
+    """What other versions of the same importer made of the records of a draft."""
+
+    older: dict[str, list[str]]
+    """Raw digest to the ids that older versions gave."""
+    newer: set[str]
+    """Raw digests that a newer version has read."""
+
+
 class Known:
     """Tells known traces from new ones over one ingest run.
 
     Args:
-        store: the store; None for a dry run where there is none yet.
+        store: the store that the run writes to.
         folder: for drafts that must be packed again.
+        behind: a store that counts as known and is only read, for a run that only tries; None for any other.
     """
 
-    def __init__(self, store: Store | None, folder: Path) -> None:
-        self._store = store
+    def __init__(self, store: Store, folder: Path, behind: Store | None = None) -> None:
+        self._stores = [store] if behind is None else [behind, store]
         self._folder = folder
 
     def settle(self, draft: SegmentDraft) -> Settled:
@@ -61,102 +81,164 @@ class Known:
             IntegrityError: when a stored statement that must be compared is damaged.
         """
         rows = [projection.row for projection in draft.projections]
-        known = self._store.lookup(row.trace_id for row in rows) if self._store is not None else {}
-        older = self._older([row for row in rows if row.trace_id not in known])
-        if not known and not older and len({row.id for row in rows}) == len(rows):
+        known = self._lookup([row.trace_id for row in rows])
+        readings = self._readings([row for row in rows if row.trace_id not in known])
+        if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
             return Settled([draft], count=Counter(ingested=len(rows)))
         if len(known) == len(rows) and all(known[row.trace_id].row.head == row.head for row in rows):
             draft.temporary.unlink(missing_ok=True)
             return Settled(count=Counter(duplicates=len(rows)))
-        return self._pack_again(draft, known, older)
+        return self._pack_again(draft, known, readings)
 
-    def contest(self, trace_id: str, stamp: dict[str, Any], settled: Settled) -> None:
-        """Add to `settled` a second stamp of a trace that is stored, unless the content refutes it."""
-        statements = self._statements(trace_id)
-        new = Statement("", harness=stamp)
-        if not _is_refuted(statements, new) and relation(statements, new) != "nothing":
-            settled.annotations[STAMPS].append(build(STAMPS, {"harness": stamp}, TOOL, trace_id))
+    def restate(self, trace_id: str, stamp: dict[str, Any]) -> Settled:
+        """Return what a second stamp, stated of a trace that has been stored with a first, amounts to.
+
+        Raises:
+            IntegrityError: when a stored statement that must be compared is damaged.
+        """
+        settled = Settled()
+        if _add(self._statements([trace_id])[trace_id], Statement("", harness=stamp), trace_id, settled) == "contests":
             settled.count["contested"] += 1
+        return settled
 
-    def _pack_again(self, draft: SegmentDraft, known: Mapping[str, Stored], older: Mapping[str, list[str]]) -> Settled:
+    def _pack_again(self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings) -> Settled:
         settled = Settled()
         writer = DraftWriter(self._folder, draft.temporary.name + ".new")
-        here: dict[str, list[Statement]] = {}
-        for (_, line), projection in zip(iterate(draft.temporary), draft.projections, strict=True):
-            row = projection.row
-            stored = known.get(row.trace_id)
-            if stored is not None and stored.row.head == row.head:
-                settled.count["duplicates"] += 1
-            elif stored is not None or row.trace_id in here:
-                if row.trace_id not in here:
-                    here[row.trace_id] = self._statements(row.trace_id)
-                _repeat(line, row, here[row.trace_id], settled)
-            else:
-                here[row.trace_id] = [_statement(line, row)]
-                if row.raw_digest in older:
-                    line = _superseding(line, older[row.raw_digest])
-                    projection = project_line(line)
-                    settled.count["reimported"] += 1
+        times = Counter(projection.row.trace_id for projection in draft.projections)
+        said: dict[str, list[Statement]] = {}
+        lines = (line for _, line in iterate(draft.temporary))
+        for entries in _batches(zip(lines, draft.projections, strict=True)):
+            said = {trace_id: said[trace_id] for trace_id in said if times[trace_id] > 1}
+            said |= self._statements([row.trace_id for row in _restated(entries, known) if row.trace_id not in said])
+            for line, projection in entries:
+                row = projection.row
+                stored = known.get(row.trace_id)
+                if stored is not None and stored.row.head == row.head:
+                    settled.count["duplicates"] += 1
+                elif row.trace_id in said:
+                    _repeat(line, row, said[row.trace_id], settled)
+                elif row.raw_digest in readings.newer:
+                    settled.count["duplicates"] += 1
                 else:
-                    settled.count["ingested"] += 1
-                writer.add(line, projection)
+                    writer.add(*_new((line, projection), readings.older.get(row.raw_digest), settled))
+                    if times[row.trace_id] > 1:
+                        said[row.trace_id] = [_statement(line, row)]
         draft.temporary.unlink(missing_ok=True)
         settled.drafts = writer.close()
         return settled
 
-    def _older(self, rows: Sequence[TraceRow]) -> dict[str, list[str]]:
-        """Return, by raw digest, the traces that another version of the same importer made of the same record."""
+    def _readings(self, rows: Sequence[TraceRow]) -> _Readings:
         wanted = {row.raw_digest: row for row in rows if row.raw}
-        if self._store is None or not wanted:
-            return {}
-        found: dict[str, list[str]] = {}
-        for raw, stored in self._store.lookup_raw(wanted).items():
-            new = wanted[raw]
-            ids = [
-                other.row.trace_id
-                for other in stored
-                if other.row.importer == new.importer and other.row.importer_version != new.importer_version
-            ]
-            if ids:
-                found[raw] = sorted(ids)
+        older: dict[str, list[str]] = {}
+        newer: set[str] = set()
+        for store in self._stores:
+            for raw, found in store.lookup_raw(wanted).items():
+                new = wanted[raw]
+                for other in (stored.row for stored in found if stored.row.importer == new.importer):
+                    if _version(other) < _version(new):
+                        older.setdefault(raw, []).append(other.trace_id)
+                    elif _version(other) > _version(new):
+                        newer.add(raw)
+        return _Readings({raw: sorted(ids) for raw, ids in older.items()}, newer)
+
+    def _lookup(self, ids: list[str]) -> dict[str, Stored]:
+        found: dict[str, Stored] = {}
+        for store in self._stores:
+            found |= store.lookup(ids)
         return found
 
-    def _statements(self, trace_id: str) -> list[Statement]:
-        return list(self._store.statements([trace_id]).get(trace_id, [])) if self._store is not None else []
+    def _statements(self, ids: list[str]) -> dict[str, list[Statement]]:
+        found: dict[str, list[Statement]] = {}
+        for store in self._stores:
+            found |= store.statements(ids)
+        return found
+
+
+def _batches(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
+    """Yield entries in lists, so that the statements of many traces are read at once, and of not too many."""
+    source = iter(entries)
+    while batch := list(islice(source, _BATCH)):
+        yield batch
+
+
+def _restated(entries: Iterable[_Entry], known: Mapping[str, Stored]) -> Iterator[TraceRow]:
+    for _, projection in entries:
+        stored = known.get(projection.row.trace_id)
+        if stored is not None and stored.row.head != projection.row.head:
+            yield projection.row
+
+
+def _new(entry: _Entry, older: list[str] | None, settled: Settled) -> _Entry:
+    if older is None:
+        settled.count["ingested"] += 1
+        return entry
+    settled.count["reimported"] += 1
+    line = _superseding(entry[0], older)
+    return line, project_line(line)
 
 
 def _repeat(line: bytes, row: TraceRow, said: list[Statement], settled: Settled) -> None:
     """Judge one more copy of a trace by what was said of it, and remember what the copy says."""
     statement = _statement(line, row)
-    did = set()
-    for kind, half in (
-        (STAMPS, statement._replace(run=None, outcome=None)),
-        (OUTCOMES, statement._replace(harness=None)),
-    ):
-        effect = "nothing" if kind == STAMPS and _is_refuted(said, half) else relation(said, half)
-        did.add(effect)
-        if effect != "nothing":
-            value = {k: v for k, v in (("harness", half.harness), ("run", half.run), ("outcome", half.outcome)) if v}
-            settled.annotations[kind].append(build(kind, value, TOOL, row.trace_id))
-            said.append(half)
-    settled.count["contested" if "contests" in did else "strengthened" if "strengthens" in did else "duplicates"] += 1
+    halves = (statement._replace(run=None, outcome=None), statement._replace(harness=None))
+    effects = {_add(said, half, row.trace_id, settled) for half in halves}
+    named = {"contests": "contested", "strengthens": "strengthened", "nothing": "duplicates"}
+    settled.count[next(name for effect, name in named.items() if effect in effects)] += 1
+
+
+def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled) -> str:
+    """Add to `settled` and to `said` what a statement, either about the harness or about the run, has to say.
+
+    Returns:
+        `nothing`, `strengthens` or `contests`.
+    """
+    kind = OUTCOMES if half.harness is None else STAMPS
+    if _is_refuted(half) and any(_names_another(other, half) for other in said):
+        return "nothing"
+    replaced = [] if half.harness is None else _replaced(said, half)
+    left = [other._replace(harness=None) if other.digest in replaced else other for other in said]
+    effect = relation(left, half)
+    if effect == "nothing" and join(left).conflicts and all(relation([other], half) != "nothing" for other in left):
+        # where statements disagree, joining them keeps the first value: a third one would be lost
+        effect = "contests"
+    if effect != "nothing":
+        value = {k: v for k, v in (("harness", half.harness), ("run", half.run), ("outcome", half.outcome)) if v}
+        annotation = build(kind, value, TOOL, trace_id)
+        if replaced:
+            annotation["supersedes"] = replaced
+        settled.annotations[kind].append(annotation)
+        said[:] = [*left, half._replace(digest=digest.of(annotation))]
+    return effect
+
+
+def _replaced(said: Sequence[Statement], new: Statement) -> list[str]:
+    """Return the digests of refuted claims that `new`, which names another harness and is not refuted, replaces."""
+    if (new.harness or {}).get("contradictions") or not _components(new):
+        return []
+    return sorted(other.digest for other in said if _is_refuted(other) and _names_another(other, new))
+
+
+def _is_refuted(statement: Statement) -> bool:
+    """Return whether it is a claim, no recorder's statement, and the content itself speaks against it."""
+    return bool((statement.harness or {}).get("contradictions")) and all(
+        part["evidence"] in _OF_A_CLAIM
+        for component in _components(statement).values()
+        for part in component["parts"].values()
+    )
+
+
+def _names_another(one: Statement, other: Statement) -> bool:
+    ours, theirs = _components(one), _components(other)
+    return any(theirs[name]["digest"] != ours[name]["digest"] for name in ours.keys() & theirs.keys())
+
+
+def _components(statement: Statement) -> dict[str, Any]:
+    return ((statement.harness or {}).get("declared") or {}).get("components") or {}
 
 
 def _statement(line: bytes, row: TraceRow) -> Statement:
     head = head_of(line)
     return Statement(row.head_digest, head["harness"], head["run"], head["outcome"])
-
-
-def _is_refuted(said: Sequence[Statement], new: Statement) -> bool:
-    """Return whether `new` claims another harness than the one known, and the content itself speaks against it."""
-    stamp = new.harness or {}
-    if not stamp.get("contradictions"):
-        return False
-    standing = join(said).harness.get("declared") or {}
-    claimed = (stamp.get("declared") or {}).get("components") or {}
-    return bool(standing.get("fingerprint")) and any(
-        claimed.get(name, {}).get("digest") != component["digest"] for name, component in standing["components"].items()
-    )
 
 
 def _superseding(line: bytes, ids: list[str]) -> bytes:
@@ -165,3 +247,9 @@ def _superseding(line: bytes, ids: list[str]) -> bytes:
     source = {**head["source"], "supersedes": ids}
     statement = {name: head[name] for name in ("harness", "outcome", "run")}
     return line_of(statement, source, trajectory_slice(line))
+
+
+def _version(row: TraceRow) -> list[tuple[bool, int, str]]:
+    """Return what puts importer versions in order: `10` comes after `9`, and `1.2` after `1.1`."""
+    parts = re.findall(r"[0-9]+|[^0-9.]+", row.importer_version or "")
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]

@@ -1,13 +1,15 @@
 """From what is claimed and what is seen to a stamp.
 
 A trace comes with a stamp of its own (it was recorded here, or exported from a store), or somebody states at ingest
-which harness made it, or neither. Whatever is stated is compared with the content, and disagreement beats every
-evidence: then the stamp lists the places and holds no fingerprint.
+which harness made it, or both, or neither. Whatever is stated is compared with the content, and disagreement beats
+every evidence: then the stamp lists the places and holds no fingerprint.
 
 Invariants:
 - a fingerprint is stored only for a harness whose snapshot can be stored, so digests can be recomputed for ever;
 - comparing never strengthens a part beyond `corroborated`, and only the recorder's own statement is `recorded`;
-- a carried stamp and a claim that name different harnesses are both kept: the trace is contested.
+- a carried stamp and a claim that agree are one statement; where they differ both are kept;
+- a sub-agent's document holds no message, tool or observation of the agent itself, so nothing in it is compared: what
+  is stated of its harness stays as it is stated.
 """
 
 from __future__ import annotations
@@ -18,12 +20,14 @@ from typing import Any
 
 from tracemark.findings import Finding, finding
 from tracemark.harness.harness import Harness
-from tracemark.harness.match import Contradiction, Judgement, Matcher
+from tracemark.harness.match import Content, Judgement, Matcher
 from tracemark.importers.base import Imported
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, fingerprint_of, strongest
+from tracemark.store.state import Statement, join
 
 _CACHE = 1024
+_NOTHING = Content()
 
 
 @dataclass(slots=True)
@@ -31,9 +35,9 @@ class Stamped:
     """What is known of the harness of one trace at ingest."""
 
     stamp: dict[str, Any]
-    """The first statement."""
+    """The first statement; empty when nobody knows anything."""
     second: dict[str, Any] | None = None
-    """A second statement that names another harness; None in the ordinary case."""
+    """A second statement, which disagrees with the first; None in the ordinary case."""
     findings: list[Finding] = field(default_factory=list)
     """Contradictions and unknown harnesses."""
 
@@ -48,7 +52,7 @@ class Stamper:
     def __init__(self, known: Mapping[str, Harness]) -> None:
         self._known = known
         self._matchers: dict[str, Matcher] = {}
-        self._declared: dict[tuple[str, int, int], tuple[object, object, dict[str, Any]]] = {}
+        self._declared: dict[tuple[str, int, bool], tuple[object, dict[str, Any]]] = {}
 
     def stamp(self, imported: Imported, claim: Harness | None) -> Stamped:
         """Return the stamp of one trace.
@@ -57,41 +61,45 @@ class Stamper:
             imported: what the importer read.
             claim: the harness that the caller or the batch names; None when nobody does.
         """
-        carried = imported.stamp or {}
         result = Stamped({})
-        stated = carried.get("declared")
-        fingerprint = fingerprint_of(carried)
-        if fingerprint is not None:
-            result.stamp = self._carried(imported, carried, fingerprint, result)
-        elif claim is not None:
-            result.stamp = self._claimed(imported, claim, None, result)
-        elif stated:
-            result.stamp = {"declared": dict(stated)}
-        if fingerprint is not None and claim is not None and claim.identity.fingerprint != fingerprint:
-            result.second = self._claimed(imported, claim, None, result)
-        self._keep(imported, carried, result)
+        carried = imported.stamp
+        content = _NOTHING if imported.run.get("role") == "subagent" else imported.content
+        if carried:
+            result.stamp = self._carried(carried, content, imported.where, result)
+        if claim is not None and (not carried or fingerprint_of(carried) != claim.identity.fingerprint):
+            _state(result, self._claimed(claim, content, None))
+        if imported.observed:
+            # what is seen now counts more than what somebody saw
+            result.stamp = {**result.stamp, "observed": {**result.stamp.get("observed", {}), **imported.observed}}
+        for stamp in (result.stamp, result.second or {}):
+            if stamp.get("contradictions"):
+                result.findings.append(_contradicted(imported.where, stamp))
         return result
 
-    def _carried(
-        self, imported: Imported, carried: Mapping[str, Any], fingerprint: str, result: Stamped
-    ) -> dict[str, Any]:
+    def _carried(self, carried: Mapping[str, Any], content: Content, where: str, result: Stamped) -> dict[str, Any]:
+        """Return the stamp that a trace brought, as far as it can be believed here."""
+        fingerprint = fingerprint_of(carried)
+        if fingerprint is None:
+            return dict(carried)
         harness = self._known.get(fingerprint)
-        if harness is not None:
-            return self._claimed(imported, harness, carried["declared"]["components"], result)
-        result.findings.append(
-            finding("harness-unknown", imported.where, f"stamped {fingerprint}, which no known harness version has")
-        )
-        declared = {name: value for name, value in carried["declared"].items() if name != "fingerprint"}
-        return {"declared": {**declared, "components": _lowered(declared["components"])}}
+        if harness is None:
+            message = f"stamped {fingerprint}, which no known harness version has"
+            result.findings.append(finding("harness-unknown", where, message))
+            declared = {name: value for name, value in carried["declared"].items() if name != "fingerprint"}
+            return {**carried, "declared": {**declared, "components": _lowered(declared["components"])}}
+        judged = self._claimed(harness, content, carried["declared"]["components"])
+        places = [*judged.get("contradictions", []), *carried.get("contradictions", [])]
+        stamp = {**carried, "declared": judged["declared"]}
+        if places:
+            stamp["contradictions"] = [place for i, place in enumerate(places) if place not in places[:i]]
+            stamp["declared"] = {k: v for k, v in judged["declared"].items() if k != "fingerprint"}
+        return stamp
 
-    def _claimed(
-        self, imported: Imported, harness: Harness, carried: Mapping[str, Any] | None, result: Stamped
-    ) -> dict[str, Any]:
-        judgement = self._matcher(harness).judge(imported.content)
+    def _claimed(self, harness: Harness, content: Content, carried: Mapping[str, Any] | None) -> dict[str, Any]:
+        judgement = self._matcher(harness).judge(content)
         stamp: dict[str, Any] = {"declared": self._declaration(harness, judgement, carried)}
         if judgement.contradictions:
             stamp["contradictions"] = [place.as_json() for place in judgement.contradictions]
-            result.findings.append(_contradicted(imported.where, harness, judgement.contradictions))
         return stamp
 
     def _matcher(self, harness: Harness) -> Matcher:
@@ -102,40 +110,46 @@ class Stamper:
 
     def _declaration(self, harness: Harness, judgement: Judgement, carried: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return the declared half; equal ones are built once, as most traces of a run share theirs."""
-        identity = harness.identity
-        key = (identity.fingerprint, id(judgement.evidence), id(carried) if carried else int(judgement.contradicted))
+        if carried is not None:
+            return _declare(harness, judgement, carried)
+        key = (harness.identity.fingerprint, id(judgement.evidence), judgement.contradicted)
         cached = self._declared.get(key)
-        if cached is not None and cached[0] is judgement.evidence and cached[1] is carried:
-            return cached[2]
-        components = {}
-        for component in COMPONENTS:
-            judged = judgement.evidence.get(component, {})
-            before = (carried or {}).get(component, {}).get("parts", {})
-            evidence = {
-                part: strongest([judged.get(part, "unrecorded"), _carried_evidence(before.get(part), value)])
-                for part, value in identity.parts[component].items()
-            }
-            components[component] = component_stamp(identity.components[component], identity.parts[component], evidence)
-        declared: dict[str, Any] = {"components": components, "name": harness.name}
-        if not judgement.contradicted:
-            declared["fingerprint"] = identity.fingerprint
+        if cached is not None and cached[0] is judgement.evidence:
+            return cached[1]
+        declared = _declare(harness, judgement, {})
         if len(self._declared) >= _CACHE:
             self._declared.clear()
-        self._declared[key] = (judgement.evidence, carried, declared)
+        self._declared[key] = (judgement.evidence, declared)
         return declared
 
-    @staticmethod
-    def _keep(imported: Imported, carried: Mapping[str, Any], result: Stamped) -> None:
-        """Add what the content shows and what the source says beyond the declared half."""
-        if imported.observed:
-            result.stamp["observed"] = imported.observed
-        if carried.get("mixed"):
-            result.stamp["mixed"] = True
-        if carried.get("contradictions"):
-            found = result.stamp.setdefault("contradictions", [])
-            found += [place for place in carried["contradictions"] if place not in found]
-            declared = result.stamp.get("declared") or {}
-            result.stamp["declared"] = {name: value for name, value in declared.items() if name != "fingerprint"}
+
+def _declare(harness: Harness, judgement: Judgement, carried: Mapping[str, Any]) -> dict[str, Any]:
+    identity = harness.identity
+    components = {}
+    for component in COMPONENTS:
+        judged = judgement.evidence.get(component, {})
+        before = carried.get(component, {}).get("parts", {})
+        evidence = {
+            part: strongest([judged.get(part, "unrecorded"), _carried_evidence(before.get(part), value)])
+            for part, value in identity.parts[component].items()
+        }
+        components[component] = component_stamp(identity.components[component], identity.parts[component], evidence)
+    declared: dict[str, Any] = {"components": components, "name": harness.name}
+    if not judgement.contradicted:
+        declared["fingerprint"] = identity.fingerprint
+    return declared
+
+
+def _state(result: Stamped, claimed: dict[str, Any]) -> None:
+    """Add a claim to what the trace itself says: they are one statement unless they disagree."""
+    if not result.stamp:
+        result.stamp = claimed
+        return
+    joined = join([Statement("", harness=result.stamp), Statement("", harness=claimed)])
+    if joined.conflicts:
+        result.second = claimed
+    else:
+        result.stamp = joined.harness
 
 
 def _carried_evidence(part: Mapping[str, Any] | None, digest: str) -> str:
@@ -158,12 +172,11 @@ def _lowered(components: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _contradicted(where: str, harness: Harness, places: list[Contradiction]) -> Finding:
+def _contradicted(where: str, stamp: Mapping[str, Any]) -> Finding:
+    places = stamp["contradictions"]
     first = places[0]
-    step = "" if first.step is None else f", step {first.step}"
+    name = stamp.get("declared", {}).get("name", "the harness stated")
+    step = f", step {first['step']}" if "step" in first else ""
     more = "" if len(places) == 1 else f" (and {len(places) - 1} more)"
-    return finding(
-        "stamp-contradicted",
-        where,
-        f"not made by {harness.name}: {first.component} {first.part}{step}: {first.text!r}{more}",
-    )
+    message = f"not made by {name}: {first['component']} {first['part']}{step}: {first['text']!r}{more}"
+    return finding("stamp-contradicted", where, message)

@@ -1,0 +1,349 @@
+"""What ingesting does with a trace that is stored already: duplicate, strengthened, contested, re-imported, barred."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracemark import digest
+from tracemark.acts import decisions
+from tracemark.acts.corpus import Corpus
+from tracemark.acts.ingest import IngestReport
+from tracemark.clock import FixedClock
+from tracemark.harness import snapshot
+from tracemark.importers.atif import IMPORTER
+from tracemark.store.draft import DraftWriter
+from tracemark.store.row import project_line
+from tracemark.store.store import Store
+
+CLOCK = FixedClock("2026-01-31T12:00:00Z", 1)
+
+
+def counts(report: IngestReport) -> dict[str, int]:
+    """Return what became of the traces, without zeros."""
+    names = ("ingested", "duplicates", "strengthened", "contested", "reimported", "refused", "contradicted")
+    return {name: getattr(report, name) for name in names if getattr(report, name)}
+
+
+def outcome(status: str, **members: Any) -> dict[str, Any]:
+    return {"outcome": {"status": status, **members}}
+
+
+# --- duplicates
+
+
+def test_the_same_file_again_stores_nothing(desk) -> None:
+    path = desk.write("runs.jsonl", *(desk.document(f"t-{n}") for n in range(3)))
+    assert counts(desk.ingest(path, harness="desk_a")) == {"ingested": 3}
+    before = desk.everything()
+    again = desk.ingest(path, harness="desk_a")
+    assert counts(again) == {"duplicates": 3}
+    assert again.exit_code == 0
+    assert desk.everything() == before
+
+
+def test_one_trace_twice_in_a_file_is_stored_once(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"), desk.document("t-2"), desk.document("t-1"))
+    assert counts(desk.ingest(path)) == {"ingested": 2, "duplicates": 1}
+    desk.check()
+
+
+def test_a_known_trace_among_new_ones_is_left_out_of_their_segment(desk) -> None:
+    desk.ingest(desk.write("first.jsonl", desk.document("t-1")))
+    report = desk.ingest(desk.write("more.jsonl", desk.document("t-1"), desk.document("t-2")))
+    assert counts(report) == {"ingested": 1, "duplicates": 1}
+    with Store.open(desk.root) as store:
+        assert store.counts()["copies"] == 0
+    desk.check()
+
+
+def test_a_trace_under_another_file_name_is_the_same_trace(desk) -> None:
+    desk.ingest(desk.write("first.jsonl", desk.document("t-1")))
+    assert counts(desk.ingest(desk.write("second.jsonl", desk.document("t-1")))) == {"duplicates": 1}
+
+
+# --- strengthened
+
+
+def test_an_outcome_that_comes_later_strengthens(desk) -> None:
+    desk.ingest(desk.write("bare.jsonl", desk.document("t-1")))
+    known = desk.write("graded.jsonl", desk.carrying("t-1", **outcome("success", reward=1.0)))
+    assert counts(desk.ingest(known)) == {"strengthened": 1}
+    assert desk.state("t-1").row.status == "success"
+    assert counts(desk.ingest(known)) == {"duplicates": 1}
+    desk.check()
+
+
+def test_a_claim_that_comes_later_strengthens_and_its_snapshot_is_stored_first(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path)
+    assert counts(desk.ingest(path, harness="desk_a")) == {"strengthened": 1}
+    state = desk.state("t-1")
+    assert state.row.fingerprint == desk.fingerprint("desk_a")
+    assert "fingerprint=none" in state.file, "the folder is that of the first statement"
+    with Store.open(desk.root) as store:
+        assert store.layout.snapshots() == [desk.fingerprint("desk_a")]
+    assert counts(desk.ingest(path, harness="desk_a")) == {"duplicates": 1}
+    desk.check()
+
+
+def test_many_known_traces_are_strengthened_in_one_file_of_annotations(desk) -> None:
+    path = desk.write("runs.jsonl", *(desk.document(f"t-{n}") for n in range(600)))
+    desk.ingest(path)
+    assert counts(desk.ingest(path, harness="desk_a")) == {"strengthened": 600}
+    assert len(list((desk.root / "traces" / "annotations" / "stamps").iterdir())) == 1
+    assert {state.row.fingerprint for state in desk.states().values()} == {desk.fingerprint("desk_a")}
+
+
+def test_what_a_second_copy_in_the_same_file_adds_is_kept(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"), desk.carrying("t-1", **outcome("failure")))
+    assert counts(desk.ingest(path)) == {"ingested": 1, "strengthened": 1}
+    assert desk.state("t-1").row.status == "failure"
+    assert counts(desk.ingest(path)) == {"duplicates": 2}
+
+
+# --- contested
+
+
+def test_two_verdicts_that_differ_contest_the_trace(desk) -> None:
+    desk.ingest(desk.write("one.jsonl", desk.carrying("t-1", **outcome("success"))))
+    report = desk.ingest(desk.write("two.jsonl", desk.carrying("t-1", **outcome("failure"))))
+    assert counts(report) == {"contested": 1}
+    assert report.exit_code == 0
+    state = desk.state("t-1")
+    assert state.conflicts == ("outcome.status",)
+    assert state.row.status == "unknown"
+
+
+def test_a_third_verdict_is_kept_as_well(desk) -> None:
+    for number, status in enumerate(("success", "failure", "error")):
+        report = desk.ingest(desk.write(f"{number}.jsonl", desk.carrying("t-1", **outcome(status))))
+    assert counts(report) == {"contested": 1}
+    assert {note["value"]["outcome"]["status"] for note in desk.annotations("outcomes")} == {"failure", "error"}
+    assert counts(desk.ingest()) == {"duplicates": 3}
+
+
+def test_claims_of_two_harnesses_that_both_fit_contest_the_trace_until_somebody_decides(desk) -> None:
+    desk.sibling("desk_d", 20)
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path, harness="desk_a")
+    assert counts(desk.ingest(path, harness="desk_d")) == {"contested": 1}
+    state = desk.state("t-1")
+    assert state.contested
+    assert state.row.fingerprint is None
+    decisions.stamp(desk.root, state.trace_id, "desk_d", "the launcher's log says so", CLOCK)
+    settled = desk.states(Corpus(desk.root).store_decisions)["t-1"]
+    assert not settled.contested
+    assert settled.row.fingerprint == desk.fingerprint("desk_d")
+
+
+def test_every_claim_about_a_contested_trace_is_kept(desk) -> None:
+    desk.sibling("desk_d", 20)
+    desk.sibling("desk_e", 30)
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    for name in ("desk_a", "desk_d", "desk_e"):
+        desk.ingest(path, harness=name)
+    named = [note["value"]["harness"]["declared"]["name"] for note in desk.annotations("stamps")]
+    assert sorted(named) == ["desk_d", "desk_e"]
+    with Store.open(desk.root) as store:
+        assert len(store.layout.snapshots()) == 3
+    desk.check()
+
+
+def test_a_recorded_run_that_its_batch_claims_for_another_harness_is_contested_at_once(desk) -> None:
+    desk.sibling("desk_d", 20)
+    path = desk.write("runs.jsonl", desk.recorded("t-1", "desk_a"))
+    report = desk.ingest(path, harness="desk_d")
+    assert counts(report) == {"ingested": 1, "contested": 1}
+    state = desk.state("t-1")
+    assert state.conflicts
+    assert desk.line(state.trace_id)["harness"]["declared"]["fingerprint"] == desk.fingerprint("desk_a")
+    assert counts(desk.ingest(path, harness="desk_d")) == {"duplicates": 1}
+    desk.check()
+
+
+# --- claims that the content refutes
+
+
+def test_a_refuted_claim_says_nothing_about_a_trace_that_has_its_harness(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path, harness="desk_a")
+    report = desk.ingest(path, harness="desk_b")
+    assert counts(report) == {"duplicates": 1, "contradicted": 1}
+    assert report.exit_code == 1
+    state = desk.state("t-1")
+    assert state.row.fingerprint == desk.fingerprint("desk_a")
+    assert not state.contested
+
+
+def test_a_refuted_claim_is_replaced_by_one_that_fits(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    wrong = desk.ingest(path, harness="desk_b")
+    assert counts(wrong) == {"ingested": 1, "contradicted": 1}
+    assert wrong.exit_code == 1
+    assert desk.state("t-1").row.fingerprint is None
+    assert counts(desk.ingest(path, harness="desk_a")) == {"strengthened": 1}
+    state = desk.state("t-1")
+    assert state.row.fingerprint == desk.fingerprint("desk_a")
+    assert not state.row.contradicted
+    assert not state.contested
+    assert counts(desk.ingest(path, harness="desk_a")) == {"duplicates": 1}
+    desk.check()
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["desk_a", "desk_b", "desk_c"])))
+def test_wrong_claims_and_the_right_one_end_alike_in_every_order(desk, order: tuple[str, ...]) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    for name in order:
+        desk.ingest(path, harness=name)
+    row, conflicts = desk.state("t-1").row, desk.state("t-1").conflicts
+    assert (row.fingerprint, row.harness, row.contradicted) == (desk.fingerprint("desk_a"), "desk_a", False)
+    assert conflicts == ()
+
+
+def test_what_a_recorder_stated_is_never_replaced_by_a_claim(desk) -> None:
+    path = desk.write("runs.jsonl", desk.recorded("t-1", "desk_b", by="desk_a"))
+    assert counts(desk.ingest(path)) == {"ingested": 1, "contradicted": 1}
+    bare = desk.write("bare.jsonl", desk.document("t-1"))
+    assert counts(desk.ingest(bare, harness="desk_a")) == {"contested": 1}
+    assert desk.state("t-1").row.fingerprint is None
+
+
+# --- another version of the importer
+
+
+def store_as_version(desk, document: dict[str, Any], version: str) -> str:
+    """Store what another version of the importer would have made of a document: another trajectory."""
+    raw = json.dumps(document).encode()
+    trajectory = {**document, "notes": f"as version {version} read it"}
+    trajectory.pop("extra", None)
+    line = digest.canonical(
+        {
+            "format": "tracemark/trace/1",
+            "harness": {},
+            "outcome": {"status": "unknown"},
+            "run": {},
+            "source": {
+                "format": "atif",
+                "label": "runs.jsonl",
+                "raw": digest.sha256(raw),
+                "importer": "atif",
+                "importer_version": version,
+            },
+            "trajectory": trajectory,
+        }
+    )
+    with Store.open(desk.root, create=True) as store, store.workspace() as folder:
+        writer = DraftWriter(folder, "old")
+        writer.add(line, project_line(line))
+        for draft in writer.close():
+            store.commit_segment(draft)
+    return project_line(line).row.trace_id
+
+
+def test_a_record_that_an_older_importer_read_is_imported_again_and_replaces_what_that_made(desk) -> None:
+    document = desk.document("t-1")
+    old = store_as_version(desk, document, "0.9")
+    report = desk.ingest(desk.write("runs.jsonl", document, desk.document("t-2")))
+    assert counts(report) == {"ingested": 1, "reimported": 1}
+    with Store.open(desk.root) as store:
+        (new,) = store.state(old).superseded_by
+    assert desk.line(new)["source"]["supersedes"] == [old]
+    assert counts(desk.ingest()) == {"duplicates": 2}
+    desk.check()
+
+
+def test_a_record_that_a_newer_importer_read_is_not_read_back(desk) -> None:
+    document = desk.document("t-1")
+    store_as_version(desk, document, f"{IMPORTER.version}.1")
+    assert counts(desk.ingest(desk.write("runs.jsonl", document))) == {"duplicates": 1}
+    with Store.open(desk.root) as store:
+        assert store.counts()["traces"] == 1
+
+
+def test_version_ten_comes_after_version_nine(desk) -> None:
+    document = desk.document("t-1")
+    for version in ("0.10", "0.9"):
+        store_as_version(desk, document, version)
+    assert counts(desk.ingest(desk.write("runs.jsonl", document))) == {"reimported": 1}
+    with Store.open(desk.root) as store:
+        (new,) = store.lookup_raw([digest.sha256(json.dumps(document).encode())]).values()
+    assert len(new) == 3
+
+
+# --- retracted
+
+
+def test_a_retracted_record_that_is_ingested_again_stays_barred(desk) -> None:
+    document = desk.document("t-1")
+    path = desk.write("runs.jsonl", document)
+    desk.ingest(path)
+    decisions.retract(desk.root, desk.state("t-1").trace_id, "holds an address", CLOCK)
+    (desk.inbox / "copy.json").write_text(json.dumps(document))
+    assert counts(desk.ingest()) == {"duplicates": 2}
+    assert desk.states(Corpus(desk.root).store_decisions)["t-1"].retracted
+
+
+def test_a_retracted_record_that_another_importer_reads_is_barred_under_its_new_id_too(desk) -> None:
+    document = desk.document("t-1")
+    old = store_as_version(desk, document, "0.9")
+    decisions.retract(desk.root, old, "holds an address", CLOCK)
+    desk.ingest(desk.write("runs.jsonl", document))
+    states = desk.states(Corpus(desk.root).store_decisions).values()
+    assert [state.retracted for state in states] == [True]
+    with Store.open(desk.root) as store:
+        new = store.state(old).superseded_by[0]
+        assert store.state(new, Corpus(desk.root).store_decisions).retracted
+
+
+# --- one run, whatever the order
+
+
+STATEMENTS = [
+    ("t-1", {}, None),
+    ("t-1", outcome("success", reward=1.0), None),
+    ("t-1", outcome("failure"), "desk_a"),
+    ("t-1", {"run": {"task": "one", "seed": 3}}, "desk_b"),
+    ("t-2", {}, "desk_a"),
+    ("t-2", {"run": {"task": "two"}}, "desk_c"),
+    ("t-3", outcome("error", termination="timeout"), None),
+]
+
+
+def test_ids_and_what_is_known_do_not_depend_on_the_order_of_files_or_batches(
+    desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def known(batches: list[list[Any]]) -> dict[str, Any]:
+        corpus = desk.other(tmp_path_factory.mktemp("order") / "corpus")
+        for number, batch in enumerate(batches):
+            for claim in (None, "desk_a", "desk_b", "desk_c"):
+                said = [(task, carried) for task, carried, name in batch if name == claim]
+                documents = [corpus.carrying(t, **more) if more else corpus.document(t) for t, more in said]
+                if documents:
+                    corpus.ingest(corpus.write(f"{number}-{claim}.jsonl", *documents), harness=claim)
+        hidden = ("head", "raw", "label")
+        return {
+            task: ({n: v for n, v in state.row._asdict().items() if n not in hidden}, state.conflicts)
+            for task, state in corpus.states().items()
+        }
+
+    expected = known([STATEMENTS])
+
+    @settings(max_examples=8)
+    @given(order=st.permutations(STATEMENTS), cut=st.integers(0, len(STATEMENTS)))
+    def holds(order: list[Any], cut: int) -> None:
+        assert known([order[:cut], order[cut:]]) == expected
+
+    holds()
+
+
+def test_a_snapshot_says_what_the_fingerprint_was_made_of(desk) -> None:
+    desk.ingest(desk.write("runs.jsonl", desk.document("t-1")), harness="desk_a")
+    (path,) = Path(desk.root / "traces" / "harnesses").iterdir()
+    assert snapshot.from_bytes(path.read_bytes()).fingerprint == desk.fingerprint("desk_a")

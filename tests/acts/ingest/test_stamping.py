@@ -1,0 +1,218 @@
+"""The stamp that a trace gets: from what it carries, what is claimed, and what its content shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tracemark.acts.stamping import Stamped, Stamper
+from tracemark.harness.match import Content
+from tracemark.importers.base import Imported
+from tracemark.model.harness import COMPONENTS
+from tracemark.model.stamp import component_stamp, evidence_of, fingerprint_of
+
+FOREIGN = "tm1:" + "f" * 64
+
+
+class Bench:
+    """Stamps traces against the harness versions of a corpus."""
+
+    def __init__(self, desk: Any) -> None:
+        self.desk = desk
+        self.known = {name: desk.harness(name) for name in ("desk_a", "desk_b", "desk_c")}
+        self.stamper = Stamper({harness.fingerprint: harness for harness in self.known.values()})
+
+    def stamp(
+        self,
+        by: str = "desk_a",
+        claim: str | None = None,
+        carried: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> Stamped:
+        imported = Imported(
+            trajectory={},
+            trajectory_bytes=b"{}",
+            run=more.pop("run", {}),
+            outcome={"status": "unknown"},
+            source={},
+            stamp=carried,
+            content=Content(messages=[("system", self.prompt(by), 1), ("user", "Please.", 2)]),
+            observed=more.pop("observed", {}),
+            where="runs.jsonl:1",
+        )
+        return self.stamper.stamp(imported, self.known[claim] if claim else None)
+
+    def prompt(self, name: str) -> str:
+        text = self.known[name].prompt_text("system")
+        assert text is not None
+        return text
+
+    def carried(self, name: str, evidence: str = "recorded", **members: Any) -> dict[str, Any]:
+        """Return the stamp of a run that was recorded under a harness."""
+        identity = self.known[name].identity
+        components = {
+            component: component_stamp(
+                identity.components[component],
+                identity.parts[component],
+                dict.fromkeys(identity.parts[component], evidence),
+            )
+            for component in COMPONENTS
+        }
+        declared = {"name": name, "fingerprint": identity.fingerprint, "components": components}
+        return {"declared": declared, **members}
+
+
+@pytest.fixture
+def bench(desk) -> Bench:
+    return Bench(desk)
+
+
+def codes(stamped: Stamped) -> list[str]:
+    return [found.code for found in stamped.findings]
+
+
+def part(stamp: dict[str, Any]) -> str:
+    return str(stamp["declared"]["components"]["prompt_templates"]["parts"]["system"]["evidence"])
+
+
+def test_a_trace_of_which_nobody_says_anything_has_an_empty_stamp(bench: Bench) -> None:
+    assert bench.stamp() == Stamped({})
+
+
+def test_a_claim_that_the_content_could_have_refuted_is_corroborated(bench: Bench) -> None:
+    stamped = bench.stamp(claim="desk_a")
+    assert fingerprint_of(stamped.stamp) == bench.known["desk_a"].fingerprint
+    assert part(stamped.stamp) == "corroborated"
+    assert evidence_of(stamped.stamp) == "corroborated", "components without parts lower nothing"
+    assert stamped.second is None
+    assert codes(stamped) == []
+
+
+def test_a_claim_that_the_content_refutes_has_no_fingerprint_and_names_the_place(bench: Bench) -> None:
+    stamped = bench.stamp(claim="desk_b")
+    assert fingerprint_of(stamped.stamp) is None
+    assert stamped.stamp["declared"]["name"] == "desk_b"
+    place = stamped.stamp["contradictions"][0]
+    assert (place["component"], place["part"], place["step"]) == ("prompt_templates", "system", 1)
+    assert codes(stamped) == ["stamp-contradicted"]
+    assert "step 1" in stamped.findings[0].message
+    assert stamped.findings[0].where == "runs.jsonl:1"
+
+
+def test_what_was_recorded_stays_recorded(bench: Bench) -> None:
+    stamped = bench.stamp(carried=bench.carried("desk_a"))
+    assert stamped.stamp == bench.carried("desk_a")
+    assert codes(stamped) == []
+
+
+def test_the_content_beats_what_was_recorded(bench: Bench) -> None:
+    stamped = bench.stamp("desk_b", carried=bench.carried("desk_a"))
+    assert fingerprint_of(stamped.stamp) is None
+    assert stamped.stamp["contradictions"]
+    assert codes(stamped) == ["stamp-contradicted"]
+
+
+def test_a_claim_of_the_harness_that_was_recorded_adds_nothing(bench: Bench) -> None:
+    assert bench.stamp(carried=bench.carried("desk_a"), claim="desk_a") == bench.stamp(carried=bench.carried("desk_a"))
+
+
+def test_a_claim_of_another_harness_than_the_recorded_one_is_a_second_statement(bench: Bench) -> None:
+    stamped = bench.stamp(carried=bench.carried("desk_a"), claim="desk_b")
+    assert stamped.stamp == bench.carried("desk_a")
+    assert stamped.second is not None
+    assert stamped.second["declared"]["name"] == "desk_b"
+    assert codes(stamped) == ["stamp-contradicted"]
+
+
+def test_a_carried_fingerprint_that_nobody_knows_is_not_stored(bench: Bench) -> None:
+    carried = bench.carried("desk_a")
+    carried["declared"]["fingerprint"] = FOREIGN
+    stamped = bench.stamp(carried=carried)
+    assert fingerprint_of(stamped.stamp) is None
+    assert part(stamped.stamp) == "claimed"
+    assert codes(stamped) == ["harness-unknown"]
+    assert FOREIGN in stamped.findings[0].message
+
+
+def test_parts_that_the_named_harness_does_not_have_lend_it_no_evidence(bench: Bench) -> None:
+    carried = bench.carried("desk_a")
+    carried["declared"]["components"]["prompt_templates"]["parts"]["system"]["digest"] = "0" * 64
+    stamped = bench.stamp(carried=carried)
+    assert part(stamped.stamp) == "corroborated", "by the content, not by what was carried"
+
+
+def test_a_carried_stamp_without_a_fingerprint_and_a_claim_that_agrees_are_one_statement(bench: Bench) -> None:
+    carried = bench.carried("desk_a")
+    del carried["declared"]["fingerprint"]
+    stamped = bench.stamp(carried=carried, claim="desk_a")
+    assert stamped.second is None
+    assert fingerprint_of(stamped.stamp) == bench.known["desk_a"].fingerprint
+    assert part(stamped.stamp) == "recorded"
+
+
+def test_a_carried_stamp_without_a_fingerprint_and_a_claim_that_differs_are_two(bench: Bench) -> None:
+    carried = bench.carried("desk_b")
+    del carried["declared"]["fingerprint"]
+    stamped = bench.stamp(carried=carried, claim="desk_a")
+    assert stamped.stamp == carried
+    assert fingerprint_of(stamped.second or {}) == bench.known["desk_a"].fingerprint
+
+
+def test_a_contradiction_that_the_recorder_saw_takes_the_fingerprint_from_every_claim_of_it(bench: Bench) -> None:
+    seen = [{"component": "prompt_templates", "part": "system", "text": "first request: something else"}]
+    carried = bench.carried("desk_a", contradictions=seen)
+    del carried["declared"]["fingerprint"]
+    for claim in (None, "desk_a"):
+        stamped = bench.stamp(carried=carried, claim=claim)
+        assert fingerprint_of(stamped.stamp) is None
+        assert stamped.stamp["contradictions"] == seen
+        assert stamped.second is None
+        assert codes(stamped) == ["stamp-contradicted"]
+
+
+def test_a_run_under_more_than_one_harness_stays_mixed(bench: Bench) -> None:
+    stamped = bench.stamp(carried=bench.carried("desk_a", mixed=True), claim="desk_a")
+    assert stamped.stamp["mixed"] is True
+    assert fingerprint_of(stamped.stamp) == bench.known["desk_a"].fingerprint
+
+
+def test_what_the_content_shows_stands_beside_what_is_declared(bench: Bench) -> None:
+    seen = {"prompt_templates": [{"part": "system", "form": "rendered", "digest": "1" * 64}]}
+    for claim in (None, "desk_a", "desk_b"):
+        assert bench.stamp(claim=claim, observed=seen).stamp["observed"] == seen
+
+
+def test_what_is_seen_now_replaces_what_was_carried_and_leaves_what_cannot_be_seen(bench: Bench) -> None:
+    old = [{"part": "system", "form": "rendered", "digest": "0" * 64}]
+    empty = [{"part": "tools", "form": "known-empty", "digest": "2" * 64}]
+    new = [{"part": "system", "form": "rendered", "digest": "1" * 64}]
+    carried = bench.carried("desk_a", observed={"prompt_templates": old, "tool_bindings": empty})
+    stamped = bench.stamp(carried=carried, observed={"prompt_templates": new})
+    assert stamped.stamp["observed"] == {"prompt_templates": new, "tool_bindings": empty}
+
+
+@pytest.mark.parametrize("by", ["desk_a", "desk_b"])
+def test_a_sub_agents_prompt_is_not_held_against_the_agents_harness(bench: Bench, by: str) -> None:
+    stamped = bench.stamp(by, claim="desk_a", run={"role": "subagent"})
+    assert fingerprint_of(stamped.stamp) == bench.known["desk_a"].fingerprint
+    assert part(stamped.stamp) == "claimed", "nothing of the agent's own could be compared"
+    assert codes(stamped) == []
+
+
+def test_a_continuation_is_compared_like_any_other_run_of_the_agent(bench: Bench) -> None:
+    stamped = bench.stamp("desk_b", claim="desk_a", run={"role": "continuation"})
+    assert codes(stamped) == ["stamp-contradicted"]
+
+
+def test_equal_stamps_of_many_traces_are_built_once(bench: Bench) -> None:
+    first, second = (bench.stamp(claim="desk_a").stamp["declared"] for _ in range(2))
+    assert first is second
+    assert bench.stamp("desk_b", claim="desk_a").stamp["declared"] is not first
+
+
+def test_a_stamp_never_changes_what_it_was_made_from(bench: Bench) -> None:
+    carried = bench.carried("desk_a")
+    for claim in ("desk_a", "desk_b", None):
+        bench.stamp("desk_b", carried=carried, claim=claim, observed={"prompt_templates": []})
+    assert carried == bench.carried("desk_a")
