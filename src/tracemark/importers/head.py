@@ -20,6 +20,7 @@ SIZE = 65_536
 BOM = b"\xef\xbb\xbf"
 
 _PARSED = 8_388_608
+_SCANNED = 1_048_576
 _LINES = 50
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 
@@ -72,7 +73,7 @@ def _parse(data: bytes) -> JSON:
 def _members(value: JSON, data: bytes) -> dict[str, str]:
     if isinstance(value, dict):
         return {name: _first(member) for name, member in value.items()}
-    return {} if value is not None else _scan(data[:_PARSED])
+    return {} if value is not None else _scan(data[:_SCANNED])
 
 
 def _first(value: JSON) -> str:

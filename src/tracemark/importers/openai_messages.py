@@ -14,6 +14,7 @@ for is kept in its `extra`, and what had to be read in a special way is named in
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,7 +72,8 @@ class Conversation:
         self.steps: list[dict[str, Any]] = []
         self.repairs = repairs
         self._ids: set[str] = set()
-        self._open: list[tuple[str, dict[str, Any]]] = []
+        self._again: dict[str, int] = {}
+        self._open = _Open()
 
     def add(self, message: Any, place: str) -> dict[str, Any]:
         """Add one message; return the step that it became or went to.
@@ -112,7 +114,7 @@ class Conversation:
         old = rest.pop("function_call", None)
         if old is not None:
             calls.append({"function": old})
-        self._open = []
+        self._open = _Open()
         if calls:
             step["tool_calls"] = [self._call(call, step["step_id"], number) for number, call in enumerate(calls, 1)]
 
@@ -138,7 +140,7 @@ class Conversation:
         entry = {"tool_call_id": unique, "function_name": name if isinstance(name, str) else "", "arguments": arguments}
         if extra:
             entry["extra"] = extra
-        self._open.append((said if isinstance(said, str) else unique, entry))
+        self._open.add(said if isinstance(said, str) else unique, entry)
         return entry
 
     def _unique(self, said: Any, fallback: str, extra: dict[str, Any]) -> str:
@@ -150,9 +152,10 @@ class Conversation:
         if name in self._ids:
             extra.setdefault("original_id", name)
             self.repairs.append("tool call ids used more than once: made unique")
-            number = 2
+            number = self._again.get(name, 1) + 1
             while f"{name}#{number}" in self._ids:
                 number += 1
+            self._again[name] = number
             name = f"{name}#{number}"
         self._ids.add(name)
         return name
@@ -182,12 +185,34 @@ class Conversation:
         """Return the call that an answer belongs to, which is then closed; None when there is none."""
         if not self.steps or self.steps[-1]["source"] != "agent":
             return None
-        for index, (known, call) in enumerate(self._open):
-            if (known == said) if said is not None else (not isinstance(name, str) or call["function_name"] == name):
-                del self._open[index]
-                if said is None:
-                    extra["link"] = "positional"
-                    self.repairs.append("answers without an id: linked in order")
+        if said is not None:
+            return self._open.take("id", said)
+        call = self._open.take("name", name) if isinstance(name, str) else self._open.take("any", "")
+        if call is not None:
+            extra["link"] = "positional"
+            self.repairs.append("answers without an id: linked in order")
+        return call
+
+
+class _Open:
+    """The calls of one step that have no answer yet, found by id, by name or in order, each at once."""
+
+    def __init__(self) -> None:
+        self._queues: dict[tuple[str, str], deque[dict[str, Any]]] = {}
+        self._closed: set[int] = set()
+
+    def add(self, said: str, call: dict[str, Any]) -> None:
+        """Add a call that its producer named `said`."""
+        for key in (("id", said), ("name", call["function_name"]), ("any", "")):
+            self._queues.setdefault(key, deque()).append(call)
+
+    def take(self, kind: str, value: Any) -> dict[str, Any] | None:
+        """Remove and return the first open call whose id or name is `value`; None when there is none."""
+        queue = self._queues.get((kind, value)) if isinstance(value, str) else None
+        while queue:
+            call = queue.popleft()
+            if id(call) not in self._closed:
+                self._closed.add(id(call))
                 return call
         return None
 
