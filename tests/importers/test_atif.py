@@ -546,6 +546,27 @@ def test_sub_agents_of_sub_agents_are_embedded_in_turn(inbox: Inbox, document: M
     assert child["subagent_trajectories"][0]["agent"]["name"] == "c"
 
 
+def test_a_document_named_twice_is_embedded_once_and_both_references_reach_it(inbox: Inbox, document: Make) -> None:
+    inbox.write("a.json", main(document, "b.json", "b.json", "c.json"))
+    inbox.write("b.json", main(document, "c.json", agent={"name": "b", "version": "1"}))
+    inbox.write("c.json", sub(document, "c"))
+    item = inbox.read().only
+    [child] = item.trajectory["subagent_trajectories"]
+    assert [grandchild["agent"]["name"] for grandchild in child["subagent_trajectories"]] == ["c"]
+    refs = item.trajectory["steps"][3]["observation"]["results"][0]["subagent_trajectory_ref"]
+    assert [ref.get("trajectory_id") for ref in refs] == ["b.json", "b.json", None]
+
+
+def test_documents_that_all_name_one_another_are_read_in_a_moment(inbox: Inbox, document: Make) -> None:
+    names = [f"{n:02d}.json" for n in range(14)]
+    for name in names:
+        inbox.write(name, main(document, *names, agent={"name": name, "version": "1"}))
+    inbox.write("top.json", main(document, *names))
+    [item] = inbox.read().traces
+    assert item.source["label"] == "top.json"
+    assert sum("embedded" in text for text in item.source["repairs"]) == len(names)
+
+
 def test_a_sub_agents_document_found_alone_says_so(inbox: Inbox, document: Make) -> None:
     made = document(agent={"name": "helper", "version": "1", "extra": {"parent_session_id": "s"}})
     inbox.write("a.json", made)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from tracemark import digest
 from tracemark.importers import atif_repair
 from tracemark.importers.base import Context, Document, Imported, Record, Refused, documents
 from tracemark.importers.strict import faults
@@ -20,66 +21,104 @@ Reader = Callable[[Record, Document, Context], Imported | Refused]
 _CONTINUATION = re.compile(r"(.+)\.cont-(\d{1,6})\.json")
 _SUBAGENT = re.compile(r"trajectory\.summarization-\d+-\w+\.json")
 _DEPTH = 8
+_OWNERS = 16
+_REMEMBERED = 32
+_BEFORE, _BEHIND = "sub-agent document ", " embedded"
+_owners: dict[tuple[str | None, str, str], frozenset[str]] = {}
 
 
 def is_embedded_elsewhere(read: Reader, record: Record) -> bool:
     """Return whether another document of the folder, readable itself, embeds this record."""
     context = record.context
-    for name in context.part_of:
-        raw = context.sibling(name)
-        if raw is None:
-            continue
-        around = replace(context, name=name, part_of=(), continues=None)
-        owner = _only(Record(raw.strip(), name, name, around))
-        if owner is None:
-            continue
-        trace = read(record, owner, around)
-        if isinstance(trace, Imported) and _note(context.name) in trace.source.get("repairs", ()):
-            return True
-    return False
+    return any(context.name in _embedded_in(read, owner, context) for owner in context.part_of[:_OWNERS])
 
 
-def embed(document: dict[str, Any], context: Context, above: tuple[str, ...] = ()) -> list[str]:
+def embed(document: dict[str, Any], context: Context) -> list[str]:
     """Put the sub-agents' documents that `document` names by path into its `subagent_trajectories`.
 
-    A document that is missing, broken or invalid is left out, and the reference stays as it was.
+    Each file is embedded once, where it is named first. A document that is missing, broken or invalid is left out, and
+    the reference stays as it was.
 
     Args:
         document: altered in place.
         context: where its siblings are.
-        above: names of the documents that this one is being embedded in.
 
     Returns:
         What was done, as repairs.
     """
+    return _embed(document, context, {context.name: None}, 0)
+
+
+def _embed(document: dict[str, Any], context: Context, taken: dict[str, str | None], depth: int) -> list[str]:
+    """Embed what `document` names; `taken` maps the files of the whole tree to the ids under which they stand."""
     repairs: list[str] = []
+    children = document.get("subagent_trajectories")
+    if depth >= _DEPTH or not isinstance(children, (list, type(None))):
+        return repairs
+    known = {child.get("trajectory_id") for child in children or () if isinstance(child, dict)} - {None}
+    embedded: list[dict[str, Any]] = []
     for ref in _references(document):
         name = ref.get("trajectory_path")
-        if not isinstance(name, str) or name == context.name or name in above or len(above) >= _DEPTH:
+        if not isinstance(name, str) or _names_one(ref, known):
             continue
-        children = document.get("subagent_trajectories")
-        known = {child.get("trajectory_id") for child in children or () if isinstance(child, dict)}
-        if ref.get("trajectory_id") in known - {None}:
-            continue
-        raw = context.sibling(name)
-        found = None if raw is None else _only(Record(raw.strip(), name, name))
-        if found is None:
-            continue
-        child, notes = found.value, list(found.repairs)
-        if atif_repair.raise_version(child, notes):
-            continue
-        notes += embed(child, replace(context, name=name), (*above, context.name))
-        if not _valid(child, notes):
-            continue
-        if not child.get("trajectory_id"):
-            child["trajectory_id"] = ref.get("trajectory_id") or name
-            notes.append(f"{name}: no trajectory_id: named {child['trajectory_id']}")
-        if child["trajectory_id"] in known or (children is not None and not isinstance(children, list)):
-            continue
-        ref["trajectory_id"] = child["trajectory_id"]
-        document["subagent_trajectories"] = [*(children or ()), child]
-        repairs += [_note(name), *notes]
+        if name not in taken:
+            taken[name] = None
+            child, notes = _child(name, context, taken, depth)
+            if child is None:
+                continue
+            if not child.get("trajectory_id"):
+                child["trajectory_id"] = ref.get("trajectory_id") or name
+                notes.append(f"{name}: no trajectory_id: named {child['trajectory_id']}")
+            if child["trajectory_id"] in known:
+                continue
+            known.add(child["trajectory_id"])
+            taken[name] = child["trajectory_id"]
+            embedded.append(child)
+            repairs += [_note(name), *notes]
+        if taken[name] in known:
+            ref["trajectory_id"] = taken[name]
+    if embedded:
+        document["subagent_trajectories"] = [*(children or ()), *embedded]
     return repairs
+
+
+def _names_one(ref: dict[str, Any], known: set[Any]) -> bool:
+    said = ref.get("trajectory_id")
+    return isinstance(said, str) and said in known
+
+
+def _child(
+    name: str, context: Context, taken: dict[str, str | None], depth: int
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return the valid document `name` with its own sub-agents embedded, or None, and what was done to it."""
+    raw = context.sibling(name)
+    found = None if raw is None else _only(Record(raw.strip(), name, name))
+    if found is None:
+        return None, []
+    child, notes = found.value, list(found.repairs)
+    if atif_repair.raise_version(child, notes):
+        return None, []
+    notes += _embed(child, replace(context, name=name), taken, depth + 1)
+    return (child if _valid(child, notes) else None), notes
+
+
+def _embedded_in(read: Reader, owner: str, context: Context) -> frozenset[str]:
+    """Return the names of the files that `owner` embeds; remembered, as its parts ask one after another."""
+    raw = context.sibling(owner)
+    if raw is None:
+        return frozenset()
+    key = (context.folder, owner, digest.sha256(raw))
+    if key not in _owners:
+        if len(_owners) >= _REMEMBERED:
+            _owners.clear()
+        around = replace(context, name=owner, part_of=(), continues=None)
+        found = _only(Record(raw.strip(), owner, owner, around))
+        trace = None if found is None else read(Record(raw.strip(), owner, owner, around), found, around)
+        notes = trace.source.get("repairs", ()) if isinstance(trace, Imported) else ()
+        _owners[key] = frozenset(
+            note.removeprefix(_BEFORE).removesuffix(_BEHIND) for note in notes if note.startswith(_BEFORE)
+        )
+    return _owners[key]
 
 
 def _role(document: dict[str, Any], context: Context) -> str | None:
@@ -115,7 +154,7 @@ def links_of(document: dict[str, Any], context: Context) -> dict[str, Any]:
 
 
 def _note(name: str) -> str:
-    return f"sub-agent document {name} embedded"
+    return f"{_BEFORE}{name}{_BEHIND}"
 
 
 def _only(record: Record) -> Document | None:
