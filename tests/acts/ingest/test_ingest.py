@@ -1,0 +1,418 @@
+"""The act of ingesting: names, batches, reports, dry runs, crashes, two writers at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracemark
+from tracemark.clock import FixedClock
+from tracemark.durable import CrashPoint
+from tracemark.errors import NothingReadableError, NotPulledError, UnknownNameError, UsageError
+from tracemark.importers import source
+from tracemark.importers.base import EXCERPT
+
+OF_THE_LEDGER = {CrashPoint.LEDGER_WRITTEN, CrashPoint.PARAMS_WRITTEN}
+OF_A_COMMIT = [point for point in CrashPoint if point not in OF_THE_LEDGER]
+
+INGEST = """
+import json, sys
+from pathlib import Path
+from tracemark.acts.ingest import IngestOptions, ingest
+
+report = ingest(Path(sys.argv[1]), [Path(sys.argv[2])], IngestOptions(harness=sys.argv[3] or None))
+print(json.dumps(report.as_json()))
+"""
+
+
+def start(root: Path, inbox: Path, harness: str = "", crash_at: CrashPoint | None = None) -> subprocess.Popen[bytes]:
+    environment = dict(os.environ)
+    if crash_at is not None:
+        environment["TRACEMARK_CRASH_AT"] = crash_at.value
+    command = [sys.executable, "-c", INGEST, str(root), str(inbox), harness]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+
+
+def codes(report: Any) -> list[str]:
+    return [found.code for found in report.findings]
+
+
+# --- what is claimed
+
+
+def test_a_name_that_nothing_answers_to_ends_before_anything_is_read(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    with pytest.raises(UnknownNameError, match="desk_z"):
+        desk.ingest(path, harness="desk_z")
+    with pytest.raises(UnknownNameError):
+        desk.ingest(path, format="no-such-format")
+    with pytest.raises(UsageError, match="no such file"):
+        desk.ingest(desk.inbox / "missing.jsonl")
+    assert not (desk.root / "traces").exists()
+
+
+def test_a_harness_is_named_by_folder_or_by_fingerprint(desk) -> None:
+    for number, name in enumerate(("desk_a", desk.fingerprint("desk_a"), desk.fingerprint("desk_a")[:20])):
+        report = desk.ingest(desk.write(f"{number}.jsonl", desk.document(f"t-{number}")), harness=name)
+        assert report.harnesses == {"desk_a": 1}
+
+
+def test_a_batch_names_its_harness_model_domain_and_split(desk) -> None:
+    desk.write("first/runs.jsonl", desk.document("t-1"))
+    desk.put("first/batch.yaml", b"harness: desk_a\nmodel: scripted\ndomain: shop\nsplit: train\n")
+    desk.write("second/runs.jsonl", desk.document("t-2", by="desk_b"))
+    desk.put("second/batch.yaml", b"harness: desk_b\n")
+    desk.write("third/runs.jsonl", desk.document("t-3"))
+    report = desk.ingest()
+    assert report.harnesses == {"-": 1, "desk_a": 1, "desk_b": 1}
+    row = desk.state("t-1").row
+    assert (row.fingerprint, row.model, row.domain, row.split) == (
+        desk.fingerprint("desk_a"), "scripted", "shop", "train",
+    )  # fmt: skip
+    assert report.exit_code == 0
+
+
+def test_a_harness_named_by_the_caller_stands_above_that_of_the_batch(desk) -> None:
+    desk.write("first/runs.jsonl", desk.document("t-1", by="desk_b"))
+    desk.put("first/batch.yaml", b"harness: nobody\n")
+    report = desk.ingest(harness="desk_b")
+    assert report.harnesses == {"desk_b": 1}
+    assert codes(report) == []
+
+
+def test_a_batch_of_an_unknown_harness_is_stored_without_the_claim_and_gets_it_when_the_name_is_corrected(desk) -> None:
+    desk.write("first/runs.jsonl", desk.document("t-1"))
+    desk.put("first/batch.yaml", b"harness: desk_z\n")
+    desk.write("second/runs.jsonl", desk.document("t-2"))
+    report = desk.ingest()
+    assert report.ingested == 2
+    assert codes(report) == ["batch-harness-unknown"]
+    assert report.findings[0].where == "first/runs.jsonl (batch.yaml)"
+    assert report.exit_code == 1
+    desk.put("first/batch.yaml", b"harness: desk_a\n")
+    again = desk.ingest()
+    assert (again.strengthened, again.duplicates, again.exit_code) == (1, 1, 0)
+    assert desk.state("t-1").row.fingerprint == desk.fingerprint("desk_a")
+
+
+def test_a_batch_that_cannot_be_understood_states_nothing_and_its_traces_are_stored(desk) -> None:
+    desk.write("first/runs.jsonl", desk.document("t-1"))
+    desk.put("first/batch.yaml", b"harnes: desk_a\n")
+    report = desk.ingest()
+    assert (report.ingested, report.harnesses, codes(report), report.exit_code) == (
+        1, {"-": 1}, ["batch-invalid"], 1,
+    )  # fmt: skip
+
+
+def test_a_version_that_got_another_name_keeps_its_snapshot_and_its_traces(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path, harness="desk_a")
+    fingerprint = desk.fingerprint("desk_a")
+    folder = desk.root / "harness_versions" / "desk_a"
+    manifest = folder / "harness.yaml"
+    manifest.write_text(manifest.read_text().replace("name: desk_a", "name: front_desk"))
+    folder.rename(folder.with_name("front_desk"))
+    report = desk.ingest(path, desk.write("more.jsonl", desk.document("t-2")), harness="front_desk")
+    assert (report.duplicates, report.ingested, report.contested) == (1, 1, 0)
+    assert {state.row.fingerprint for state in desk.states().values()} == {fingerprint}
+    desk.check()
+
+
+def test_a_harness_edited_after_ingest_changes_nothing_about_its_traces(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path, harness="desk_a")
+    before = desk.everything()
+    (desk.root / "harness_versions" / "desk_a" / "system.txt").write_text("Something else altogether.\n")
+    assert desk.everything() == before
+    desk.check()
+    report = desk.ingest(path, harness="desk_a")
+    assert (report.duplicates, report.contradicted) == (1, 1), "the name means the edited version now"
+    assert desk.everything() == before
+
+
+# --- recorded runs
+
+
+def record(desk, task: str, *, name: str = "desk_a", said: str | None = None) -> Path:
+    """Record one run under a harness version; `said` stands in for the prompt that was rendered."""
+    inbox = desk.inbox / "recorded"
+    with tracemark.record(
+        harness=desk.root / "harness_versions" / name,
+        inbox=inbox,
+        run={"task": task, "attempt": 0},
+        agent={"name": "desk", "version": "1"},
+        clock=FixedClock("2026-01-31T12:00:00Z", 1),
+    ) as rec:
+        prompt = rec.prompt("system").render()
+        rec.system(said or prompt)
+        rec.user(f"Please see to {task}.")
+        rec.agent("Done.")
+        rec.outcome(status="success", reward=1.0)
+    return inbox
+
+
+def test_a_recorded_run_is_recorded_also_when_its_version_is_gone(desk) -> None:
+    fingerprint = desk.fingerprint("desk_a")
+    inbox = record(desk, "t-1")
+    (desk.root / "harness_versions" / "desk_a").rename(desk.root / "elsewhere")
+    report = desk.ingest(inbox)
+    assert (report.ingested, report.evidence, report.exit_code) == (1, {"recorded": 1}, 0)
+    assert desk.state("t-1").row.fingerprint == fingerprint
+    desk.check()
+
+
+def test_a_recorded_run_whose_snapshot_and_version_are_gone_has_no_fingerprint(desk) -> None:
+    inbox = record(desk, "t-1")
+    (desk.root / "harness_versions" / "desk_a").rename(desk.root / "elsewhere")
+    for path in inbox.glob("*.harness.json"):
+        path.unlink()
+    report = desk.ingest(inbox)
+    assert (report.ingested, codes(report), report.exit_code) == (1, ["harness-unknown"], 0)
+    assert desk.state("t-1").row.fingerprint is None
+    desk.check()
+
+
+def test_a_snapshot_beside_runs_that_is_a_link_or_no_snapshot_is_not_believed(desk, tmp_path: Path) -> None:
+    inbox = record(desk, "t-1")
+    (snapshot,) = inbox.glob("*.harness.json")
+    snapshot.rename(tmp_path / "elsewhere.json")
+    snapshot.symlink_to(tmp_path / "elsewhere.json")
+    (inbox / "other.harness.json").write_bytes(b"[1, 2")
+    (desk.root / "harness_versions" / "desk_a").rename(desk.root / "elsewhere")
+    assert codes(desk.ingest(inbox)) == ["harness-unknown"]
+
+
+def test_a_prompt_that_the_harness_did_not_render_contradicts_the_recorder(desk) -> None:
+    report = desk.ingest(record(desk, "t-1", said="Something else altogether."))
+    assert (report.ingested, report.contradicted, report.exit_code) == (1, 1, 1)
+    assert desk.state("t-1").row.fingerprint is None
+    assert "stamp-contradicted" in codes(report)
+
+
+# --- sub-agents
+
+
+def test_a_sub_agents_document_alone_does_not_refute_the_harness_of_its_batch(desk) -> None:
+    child = desk.document("a part", by="desk_c")
+    child["agent"]["extra"] = {"parent_session_id": "s-1"}
+    report = desk.ingest(desk.write("runs.jsonl", desk.document("t-1"), child), harness="desk_a")
+    assert (report.ingested, report.contradicted, report.exit_code) == (2, 0, 0)
+    row = desk.state("a part").row
+    assert (row.role, row.evidence) == ("subagent", "claimed")
+
+
+# --- findings
+
+
+def test_findings_are_bounded_per_code_and_their_true_number_is_told(desk) -> None:
+    wrong = [desk.document(f"t-{number}", by="desk_b") for number in range(130)]
+    path = desk.write("runs.jsonl", *wrong)
+    path.write_bytes(path.read_bytes() + b"[1]\n" * 250)
+    report = desk.ingest(path, harness="desk_a")
+    assert report.finding_counts == {"record-not-object": 250, "stamp-contradicted": 130}
+    assert (report.refused, report.contradicted) == (250, 130)
+    assert codes(report).count("record-not-object") == codes(report).count("stamp-contradicted") == 100
+
+
+def test_findings_of_several_files_are_counted_together(desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "RANGE", 4096)
+    for number in range(3):
+        path = desk.write(f"{number}.jsonl", desk.document(f"t-{number}"))
+        path.write_bytes(path.read_bytes() + b"[%d]\n" % number * 60 + b" " * 4096)
+    report = desk.ingest()
+    assert report.finding_counts == {"record-not-object": 180}
+    assert len(report.findings) == 100
+
+
+# --- refused
+
+
+def test_what_cannot_be_read_is_kept_with_its_bytes_its_place_and_the_reason(desk) -> None:
+    desk.write("runs.jsonl", desk.document("t-1"))
+    desk.put("notes.txt", b"not a trace\n")
+    desk.put("broken.jsonl", json.dumps(desk.document("t-2")).encode() + b'\n{"steps": [1, \n')
+    report = desk.ingest()
+    assert (report.ingested, report.refused, report.exit_code) == (2, 2, 1)
+    kept = {record["where"]: record for record in desk.refused()}
+    import base64
+
+    assert {where: record["code"] for where, record in kept.items()} == {
+        "notes.txt": "format-unknown",
+        "broken.jsonl:2": "record-truncated",
+    }
+    assert base64.b64decode(kept["notes.txt"]["excerpt"]) == b"not a trace\n"
+    assert base64.b64decode(kept["broken.jsonl:2"]["excerpt"]) == b'{"steps": [1,'
+    again = desk.ingest()
+    assert (again.refused, again.exit_code, desk.counts()["refused"]) == (2, 1, 2)
+    desk.check()
+
+
+def test_thousands_of_refused_records_are_stored_in_files_of_bounded_size(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    path.write_bytes(path.read_bytes() + b"".join(b"[%d]\n" % number for number in range(9000)))
+    assert desk.ingest(path).refused == 9000
+    assert desk.counts()["refused"] == 9000
+    assert len(list((desk.root / "traces" / "refused").iterdir())) == 3
+    desk.check()
+
+
+def test_of_a_large_refused_file_the_beginning_is_kept(desk) -> None:
+    desk.write("runs.jsonl", desk.document("t-1"))
+    desk.put("large.bin", b"x" * (EXCERPT + 1000))
+    desk.ingest()
+    (record,) = desk.refused()
+    assert len(record["excerpt"]) * 3 // 4 == pytest.approx(EXCERPT, abs=3)
+
+
+# --- nothing readable
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("empty.jsonl", b"", "nothing in it"),
+        ("notes.txt", b"hello\n", "no known format"),
+        ("lines.jsonl", b'{"schema_version": "ATIF-v1.8", "steps": 3, "agent": {}}\n', "steps"),
+    ],
+)
+def test_where_nothing_can_be_read_the_first_reason_is_told(desk, name: str, data: bytes, said: str) -> None:
+    path = desk.put(name, data)
+    with pytest.raises(NothingReadableError) as raised:
+        desk.ingest(path)
+    assert raised.value.exit_code == 20
+    assert said in raised.value.message
+    assert (raised.value.where or "").startswith(name)
+    assert desk.counts()["refused"] == 1, "what was refused is kept all the same"
+
+
+def test_an_empty_folder_is_nothing_readable(desk) -> None:
+    with pytest.raises(NothingReadableError, match="there is nothing in it"):
+        desk.ingest()
+
+
+def test_the_first_reason_is_that_of_a_record_not_of_a_batch_file(desk) -> None:
+    desk.put("first/batch.yaml", b"harnes: desk_a\n")
+    desk.put("first/notes.txt", b"hello\n")
+    with pytest.raises(NothingReadableError, match="no known format"):
+        desk.ingest()
+
+
+def test_a_corpus_whose_pinned_data_is_not_there_gets_no_other_one(desk) -> None:
+    (desk.root / "dvc.lock").write_text(
+        "schema: '2.0'\nstages:\n  ingest:\n    cmd: tracemark ingest inbox\n    outs:\n"
+        "    - {path: traces/segments, md5: 0123456789abcdef0123456789abcdef.dir, nfiles: 9}\n"
+    )
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    with pytest.raises(NotPulledError):
+        desk.ingest(path)
+    (desk.root / "params.yaml").write_text("ingest: {inbox: complete}\n")
+    assert desk.ingest(path).ingested == 1
+
+
+# --- dry run
+
+
+def plain(report: Any) -> dict[str, Any]:
+    return {name: value for name, value in report.as_json().items() if name != "dry_run"}
+
+
+def test_a_dry_run_reports_what_the_run_will_and_stores_nothing(desk) -> None:
+    desk.sibling("desk_d", 20)
+    desk.write("known.jsonl", desk.document("t-1"), desk.document("t-2"))
+    desk.ingest(harness="desk_a")
+    desk.write("known.jsonl", desk.document("t-1"), desk.carrying("t-2", outcome={"status": "success"}))
+    desk.write("new.jsonl", desk.document("t-3"), desk.document("t-3"), desk.document("t-4", by="desk_b"))
+    desk.write("twice.jsonl", desk.carrying("t-3", outcome={"status": "failure"}), desk.recorded("t-5", "desk_d"))
+    desk.put("notes.txt", b"hello\n")
+    before = desk.everything()
+    tried = desk.ingest(dry_run=True, harness="desk_a")
+    assert tried.dry_run
+    assert desk.everything() == before
+    assert desk.counts()["refused"] == 0
+    done = desk.ingest(harness="desk_a")
+    assert plain(tried) == plain(done)
+    assert {name: n for name, n in plain(done).items() if isinstance(n, int)} == {
+        "ingested": 3, "duplicates": 2, "strengthened": 2, "contested": 1,
+        "reimported": 0, "refused": 1, "contradicted": 1,
+    }  # fmt: skip
+
+
+def test_a_dry_run_where_there_is_no_store_makes_none(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    assert desk.ingest(path, dry_run=True).ingested == 1
+    assert not (desk.root / "traces").exists()
+    assert not (desk.root / ".tracemark").exists()
+
+
+# --- crashes and races
+
+
+def mixed_inbox(desk) -> None:
+    """Fill the inbox with two partitions, repeats, a second opinion, a contested stamp and something refused."""
+    desk.sibling("desk_d", 20)
+    desk.write("a/runs.jsonl", *(desk.document(f"t-{n}") for n in range(3)), desk.document("t-1"))
+    desk.put("a/batch.yaml", b"harness: desk_a\n")
+    desk.write("b/runs.jsonl", desk.carrying("t-2", outcome={"status": "success"}), desk.document("t-4", by="desk_b"))
+    desk.write("c/runs.jsonl", desk.recorded("t-5", "desk_d"))
+    desk.put("c/batch.yaml", b"harness: desk_a\n")
+    desk.put("c/notes.txt", b"hello\n")
+
+
+@pytest.mark.parametrize("point", OF_A_COMMIT)
+def test_an_ingest_killed_anywhere_and_repeated_gives_the_same_store(desk, point: CrashPoint) -> None:
+    mixed_inbox(desk)
+    whole = desk.other(desk.root.parent / "whole")
+    whole.sibling("desk_d", 20)
+    whole.ingest(desk.inbox)
+    assert start(desk.root, desk.inbox, crash_at=point).wait(timeout=60) == -signal.SIGKILL
+    assert start(desk.root, desk.inbox).wait(timeout=60) == 0
+    assert desk.everything() == whole.everything()
+    assert {note["trace"] for note in desk.annotations("stamps")} == {desk.state("t-5").trace_id}
+    assert list((desk.root / ".tracemark" / "tmp").iterdir()) == []
+    desk.check()
+
+
+def test_an_ingest_killed_again_and_again_ends_with_the_same_store(desk) -> None:
+    mixed_inbox(desk)
+    whole = desk.other(desk.root.parent / "whole")
+    whole.sibling("desk_d", 20)
+    whole.ingest(desk.inbox)
+    codes = [start(desk.root, desk.inbox, crash_at=CrashPoint.PROJECTED).wait(timeout=60) for _ in range(7)]
+    # one commit more each time: three segments, two files of statements, one of refused files, then nothing
+    assert codes == [-signal.SIGKILL] * 6 + [0]
+    assert desk.everything() == whole.everything()
+    desk.check()
+
+
+def test_two_ingests_of_one_inbox_at_once_end_with_the_same_traces(desk) -> None:
+    for number in range(4):
+        desk.write(f"{number}/runs.jsonl", *(desk.document(f"t-{n}") for n in range(number * 30, number * 30 + 60)))
+        desk.put(f"{number}/batch.yaml", b"harness: desk_a\n")
+    whole = desk.other(desk.root.parent / "whole")
+    whole.ingest(desk.inbox)
+    running = [start(desk.root, desk.inbox) for _ in range(2)]
+    assert [process.wait(timeout=60) for process in running] == [0, 0]
+    mine, theirs = desk.states(), whole.states()
+    assert {task: state.trace_id for task, state in mine.items()} == {t: s.trace_id for t, s in theirs.items()}
+    assert not any(state.contested or state.restated for state in mine.values())
+    desk.check()
+
+
+def test_segments_do_not_depend_on_how_many_workers_made_them(desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        desk.write(f"{number}/runs.jsonl", *(desk.document(f"t-{n}") for n in range(number * 10, number * 10 + 15)))
+        desk.put(f"{number}/batch.yaml", b"note: a batch of its own\n")
+    stores = []
+    for workers in ("1", "3"):
+        monkeypatch.setenv("TRACEMARK_WORKERS", workers)
+        corpus = desk.other(desk.root.parent / f"with-{workers}")
+        corpus.ingest(desk.inbox)
+        stores.append(corpus.everything())
+    assert stores[0] == stores[1]
