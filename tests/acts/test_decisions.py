@@ -1,0 +1,257 @@
+"""Decisions of people: what they write, in which order, and what a crash between leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tracemark.acts import audit, decisions, health
+from tracemark.acts.corpus import Corpus
+from tracemark.durable import CrashPoint
+from tracemark.errors import (
+    LedgerChainError,
+    NegativeAnswerError,
+    ParamsError,
+    UnknownNameError,
+    UsageError,
+)
+from tracemark.findings import Severity
+from tracemark.ledger import chain
+
+from .conftest import CLOCK, Shop, document, write_version
+
+
+def kinds(shop: Shop) -> list[str]:
+    return [entry.decision.kind for entry in chain.read(shop.root / chain.NAME).entries]
+
+
+def problems(shop: Shop) -> list[str]:
+    return [found.code for found in health.check(shop.root).findings if found.severity is Severity.ERROR]
+
+
+# --- accept
+
+
+def test_an_acceptance_is_in_the_ledger_and_in_params_with_comments_kept(shop: Shop) -> None:
+    before = (shop.root / "params.yaml").read_text()
+    accepted = shop.accept()
+    assert (accepted.previous, accepted.decided) == (None, True)
+    after = (shop.root / "params.yaml").read_text()
+    assert after == before.replace("harness: null", f"harness: {shop.fingerprint()}")
+    (entry,) = chain.read(shop.root / chain.NAME).entries
+    assert entry.digest == accepted.entry
+    assert entry.decision.subject == {"harness": shop.fingerprint(), "label": "desk_a"}
+    assert shop.accept("desk_b").previous == shop.fingerprint()
+
+
+def test_what_is_accepted_already_gets_no_second_entry(shop: Shop) -> None:
+    first = shop.accept()
+    again = shop.accept(reason="again")
+    assert (again.entry, again.decided) == (first.entry, False)
+    assert kinds(shop) == ["accept"]
+
+
+def test_a_harness_that_was_accepted_before_can_be_accepted_again(shop: Shop) -> None:
+    for name in ("desk_a", "desk_b", "desk_a"):
+        assert shop.accept(name).decided
+    assert kinds(shop) == ["accept"] * 3
+    assert Corpus(shop.root).accepted == shop.fingerprint()
+
+
+ACCEPT = """
+import sys
+from tracemark.cli.main import run
+sys.exit(run(["--root", sys.argv[1], "harness", "accept", "desk_a", "--reason", "better"]))
+"""
+
+
+def accept_in_a_child(shop: Shop, point: CrashPoint | None) -> int:
+    environment = {**os.environ, **({"TRACEMARK_CRASH_AT": point.value} if point else {})}
+    command = [sys.executable, "-c", ACCEPT, str(shop.root)]
+    return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+
+
+def test_a_crash_between_ledger_and_params_is_named_and_finished_by_the_same_command(shop: Shop) -> None:
+    assert accept_in_a_child(shop, CrashPoint.LEDGER_WRITTEN) == -signal.SIGKILL
+    assert kinds(shop) == ["accept"]
+    assert Corpus(shop.root).accepted is None
+    (found,) = [found for found in health.check(shop.root).findings if found.code == "accepted-differs"]
+    assert f"tracemark harness accept {shop.fingerprint()} --reason" in str(found.hint)
+    assert accept_in_a_child(shop, None) == 0
+    assert kinds(shop) == ["accept"]
+    assert Corpus(shop.root).accepted == shop.fingerprint()
+    assert problems(shop) == []
+
+
+def test_a_crash_after_params_leaves_nothing_to_do(shop: Shop) -> None:
+    assert accept_in_a_child(shop, CrashPoint.PARAMS_WRITTEN) == -signal.SIGKILL
+    assert problems(shop) == []
+    assert accept_in_a_child(shop, None) == 0
+    assert kinds(shop) == ["accept"]
+
+
+def test_a_harness_with_problems_is_not_accepted(shop: Shop) -> None:
+    folder = write_version(shop.root, "desk_x", extra="Broken.")
+    (folder / "tools.py").write_text("def other():\n    return 1\n")
+    with pytest.raises(NegativeAnswerError, match="problems that must be mended"):
+        shop.accept("desk_x")
+    assert kinds(shop) == []
+
+
+def test_a_version_that_cannot_be_read_does_not_give_way_to_its_snapshot(shop: Shop) -> None:
+    (shop.root / "harness_versions" / "desk_a" / "harness.yaml").write_text("format: tracemark/harness/1\npromt: 1\n")
+    with pytest.raises(UsageError) as error:
+        shop.accept("desk_a")
+    assert "harness_versions/desk_a/" in str(error.value.where)
+    assert kinds(shop) == []
+
+
+def test_unusable_parameters_stop_an_acceptance_before_the_ledger(shop: Shop) -> None:
+    shop.set(("accepted:", "acepted:"))
+    with pytest.raises(ParamsError):
+        shop.accept()
+    assert kinds(shop) == []
+
+
+def test_nothing_is_added_to_a_ledger_that_does_not_verify(shop: Shop) -> None:
+    shop.accept()
+    ledger = shop.root / chain.NAME
+    ledger.write_text(ledger.read_text().replace("better", "worse"))
+    before = ledger.read_bytes()
+    for decide in (
+        lambda: shop.accept("desk_b"),
+        lambda: decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK),
+        lambda: decisions.stamp(shop.root, shop.ids()["t-0"], "desk_b", "wrong", CLOCK),
+    ):
+        with pytest.raises(LedgerChainError):
+            decide()
+    assert ledger.read_bytes() == before
+
+
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_a_decision_has_a_reason(shop: Shop, reason: str) -> None:
+    with pytest.raises(UsageError):
+        shop.accept(reason=reason)
+    assert Corpus(shop.root).accepted is None
+
+
+def test_after_a_merge_of_two_acceptances_the_next_one_settles(shop: Shop) -> None:
+    ledger = shop.root / chain.NAME
+    shop.accept("desk_b")
+    theirs = ledger.read_text()
+    ledger.write_text("")
+    shop.accept("desk_a")
+    ledger.write_text(ledger.read_text() + theirs)
+    assert problems(shop) == ["ledger-accept-conflict"]
+    assert shop.accept("desk_a").decided
+    assert problems(shop) == []
+
+
+# --- retract and reinstate
+
+
+def test_a_retracted_trace_is_in_no_later_export_and_audit_says_so_of_earlier_ones(shop: Shop) -> None:
+    shop.accept()
+    shop.export("earlier")
+    trace = shop.ids()["t-1"]
+    decisions.retract(shop.root, trace[:12], "the order was of another customer", CLOCK)
+    report = shop.export()
+    assert (report.rows, report.excluded["retracted"]) == (2, 1)
+    assert audit.audit(shop.root, trace).retracted
+    codes = {found.code for found in audit.audit(shop.root, str(shop.root / "earlier")).findings}
+    assert codes == {"export-trace-retracted"}
+
+
+def test_reading_the_same_record_again_does_not_bring_a_retracted_trace_back(shop: Shop) -> None:
+    shop.accept()
+    decisions.retract(shop.root, shop.ids()["t-1"], "wrong", CLOCK)
+    again = shop.ingest([document(f"t-{number}") for number in range(3)])
+    assert (again.ingested, again.duplicates) == (0, 3)
+    assert shop.export().rows == 2
+
+
+def test_a_reinstated_trace_is_back(shop: Shop) -> None:
+    shop.accept()
+    trace = shop.ids()["t-1"]
+    decisions.retract(shop.root, trace, "wrong", CLOCK)
+    decisions.reinstate(shop.root, trace, "it was right", CLOCK)
+    assert shop.export().rows == 3
+    assert not audit.audit(shop.root, trace).retracted
+    assert kinds(shop) == ["accept", "retract", "reinstate"]
+
+
+def test_what_stands_is_not_decided_twice(shop: Shop) -> None:
+    trace = shop.ids()["t-1"]
+    with pytest.raises(NegativeAnswerError, match="not retracted"):
+        decisions.reinstate(shop.root, trace, "why not", CLOCK)
+    decisions.retract(shop.root, trace, "wrong", CLOCK)
+    with pytest.raises(NegativeAnswerError, match="already"):
+        decisions.retract(shop.root, trace, "wrong", CLOCK)
+    assert kinds(shop) == ["retract"]
+
+
+def test_a_trace_that_is_not_stored_cannot_be_decided_about(shop: Shop) -> None:
+    with pytest.raises(UnknownNameError):
+        decisions.retract(shop.root, "f" * 64, "wrong", CLOCK)
+    assert kinds(shop) == []
+
+
+# --- stamp
+
+
+def contested(shop: Shop) -> str:
+    """Store one trace that two harnesses are claimed for, both of which its content fits; return its id."""
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    run = [document("c-1")]
+    shop.ingest(run, "desk_a", "contested")
+    assert shop.ingest(run, "desk_c", "contested").contested == 1
+    return shop.ids()["c-1"]
+
+
+def test_a_contested_trace_is_in_no_export_until_it_is_settled(shop: Shop) -> None:
+    trace = contested(shop)
+    shop.set(("evidence: unique", "evidence: claimed"))
+    shop.accept("desk_c")
+    shop.set(("minimum: 1 ", "minimum: 0 "))
+    shown = audit.audit(shop.root, trace)
+    assert (shown.fingerprint, bool(shown.conflicts)) == (None, True)
+    decisions.stamp(shop.root, trace, "desk_c", "the launcher's log names it", CLOCK)
+    report = shop.export()
+    assert (report.rows, report.excluded["contested"]) == (1, 0)
+    assert [row["tracemark_trace_id"] for row in shop.rows()] == [trace]
+
+
+def test_an_audit_after_a_stamp_shows_the_parts_of_the_harness_that_was_settled(shop: Shop) -> None:
+    trace = contested(shop)
+    for name in ("desk_c", "desk_a"):
+        decisions.stamp(shop.root, trace, name, "the log names it", CLOCK)
+        shown = audit.audit(shop.root, trace)
+        identity = Corpus(shop.root).resolve(name).identity
+        assert (shown.fingerprint, shown.conflicts) == (identity.fingerprint, [])
+        assert {c: value["digest"] for c, value in shown.components.items()} == dict(identity.components)
+
+
+def test_a_stamp_can_name_a_harness_that_nobody_claimed_or_none(shop: Shop) -> None:
+    trace = shop.ids()["t-0"]
+    decisions.stamp(shop.root, trace, "desk_b", "the folder was misnamed", CLOCK)
+    shown = audit.audit(shop.root, trace)
+    identity = Corpus(shop.root).resolve("desk_b").identity
+    assert shown.components["prompt_templates"]["digest"] == identity.components["prompt_templates"]
+    assert shown.evidence == "claimed"
+    decisions.stamp(shop.root, trace, "none", "nobody knows", CLOCK)
+    shown = audit.audit(shop.root, trace)
+    assert (shown.fingerprint, shown.evidence) == (None, "unrecorded")
+    with pytest.raises(NegativeAnswerError, match="settled so already"):
+        decisions.stamp(shop.root, trace, "none", "nobody knows", CLOCK)
+
+
+def test_a_stamp_stores_the_harness_before_the_decision_that_names_it(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", extra="Never run.")
+    fingerprint = shop.fingerprint("desk_c")
+    decisions.stamp(shop.root, shop.ids()["t-0"], "desk_c", "the log names it", CLOCK)
+    assert (shop.root / "traces" / "harnesses" / f"{fingerprint.removeprefix('tm1:')}.json").is_file()
+    assert problems(shop) == []
