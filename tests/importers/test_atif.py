@@ -493,6 +493,29 @@ def test_a_trial_without_a_trajectory_is_named(inbox: Inbox, document: Make) -> 
     assert (read.codes, read.refused[0].where) == (["trial-without-trajectory"], "job/t__1/result.json")
 
 
+CALL = {"tool_call_id": "call_0_1", "function_name": "bash_command", "arguments": {"keystrokes": "ls\n"}}
+RAW = '{"analysis": "Nothing yet.", "plan": "Look.", "commands": [{"keystrokes": "ls\\n"}]}'
+
+
+@pytest.mark.parametrize(
+    ("replies", "rendered"),
+    [
+        ([{"message": RAW}], False),
+        ([{"message": "<response><commands></commands></response>"}], False),
+        ([{"message": "Analysis: Nothing yet.\nPlan: Look.", "tool_calls": [CALL]}], True),
+        ([{"message": RAW}, {"message": "Analysis: Done.\nPlan: None."}], True),
+        ([], None),
+    ],
+)
+def test_a_terminus_2_document_alone_shows_by_its_replies_whether_they_are_a_rendering(
+    document: Make, replies: list[dict[str, Any]], rendered: bool | None
+) -> None:
+    steps = [{"step_id": 1, "source": "user", "message": "Task Description:\nList the files."}]
+    steps += [{"step_id": number, "source": "agent", **reply} for number, reply in enumerate(replies, 2)]
+    made = document(agent={"name": "terminus-2", "version": "2.0.0"}, steps=steps)
+    assert trace(made).run.get("rendered") is rendered
+
+
 @pytest.mark.parametrize(
     ("kwargs", "rendered"), [({}, True), ({"raw_content": False}, True), ({"raw_content": True}, False)]
 )

@@ -6,6 +6,7 @@ Harbor writes them without a zone.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from tracemark import digest
@@ -13,6 +14,7 @@ from tracemark.digest import NotJSONError
 from tracemark.importers.base import Context, outcome_of_reward
 
 _TIMEOUT = "AgentTimeoutError"
+_RAW_REPLY = re.compile(r'"commands"\s*:|<commands>')
 _SAMPLING = ("temperature", "top_p", "reasoning_effort", "max_tokens")
 
 
@@ -63,12 +65,23 @@ def _run(trajectory: dict[str, Any], result: dict[str, Any], config: dict[str, A
 def _rendering(trajectory: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return whether the agent's texts are a rendering; only Terminus-2 rewrites what the model wrote.
 
-    It does so unless told `raw_content`, and the trajectory does not say whether it was told: without the trial's
-    config the text counts as rendered.
+    It does so unless told `raw_content`. A trial's config says whether it was told. Without one the texts do: a
+    rendering has synthetic calls or begins with the word that the renderer puts first, and a raw reply names its
+    commands. What is neither counts as rendered; a document without a reply says nothing.
     """
     if trajectory["agent"]["name"] != "terminus-2":
         return {}
-    return {"rendered": _dict(kwargs, "trajectory_config").get("raw_content") is not True}
+    if kwargs:
+        return {"rendered": _dict(kwargs, "trajectory_config").get("raw_content") is not True}
+    replies = [step for step in trajectory["steps"] if step["source"] == "agent"]
+    if not replies:
+        return {}
+    return {"rendered": not all(_is_raw(step) for step in replies)}
+
+
+def _is_raw(step: dict[str, Any]) -> bool:
+    message = step["message"]
+    return not step.get("tool_calls") and isinstance(message, str) and _RAW_REPLY.search(message) is not None
 
 
 def _outcome(result: dict[str, Any], context: Context) -> dict[str, Any]:
