@@ -118,9 +118,19 @@ def test_an_answer_is_read_as_ok_or_error(document: Make, answer: str, extra: di
 def test_unlinked_results_answer_calls_in_order_and_a_call_may_have_none(document: Make) -> None:
     made = document()
     step = made["steps"][2]
-    step["tool_calls"] *= 3
+    step["tool_calls"] = [{**step["tool_calls"][0], "function_name": name} for name in ("one", "two", "three")]
     step["observation"]["results"] = [{"content": "Error"}, {"content": "fine"}]
-    assert [call[2] for call in trace(made).content.calls] == ["error", "ok", "none"]
+    assert list(trace(made).content.calls) == [("one", 3, "error"), ("two", 3, "ok"), ("three", 3, "none")]
+
+
+def test_a_good_answer_of_a_tool_counts_wherever_it_comes(document: Make) -> None:
+    made = document()
+    step = made["steps"][2]
+    again = {**step, "step_id": 4, "observation": {"results": [{"source_call_id": "c1", "content": "fine"}]}}
+    step["observation"]["results"] = [{"source_call_id": "c1", "content": "Error"}]
+    made["steps"].append(again)
+    made["steps"].append({**again, "step_id": 5})
+    assert list(trace(made).content.calls) == [("look_up", 4, "ok")]
 
 
 def test_an_unknown_link_is_found_among_calls_of_one_id(document: Make) -> None:

@@ -45,7 +45,8 @@ class Content:
     tools_key: bytes | None = None
     """Canonical bytes of `tools`, which let equal lists be judged once; None means that they are not remembered."""
     calls: Sequence[tuple[str, int | None, str]] = ()
-    """(tool name, step id, answer) of every call of the agent; the answer is `ok`, `error` or `none`."""
+    """(tool name, step id, answer) of each tool that the agent called: of its first call that was answered without an
+    error (`ok`), else of its first call (`error`, or `none` when nothing answers it)."""
     observations: Sequence[tuple[int | None, str]] = ()
     """(step id, text) of every observation that the agent saw."""
     prompt_cut: str | None = None

@@ -80,7 +80,7 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
         tools_known_empty: whether an empty list of tools is what the model was really sent.
     """
     messages: list[tuple[str, str, int]] = []
-    calls: list[tuple[str, int, str]] = []
+    calls: dict[str, tuple[str, int, str]] = {}
     observations: list[tuple[int, str]] = []
     sound = _whole_metrics(trajectory)
     waiting = True
@@ -107,7 +107,7 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
         messages=messages,
         tools=tools,
         tools_key=None if tools is None else digest.canonical(tools),
-        calls=calls,
+        calls=list(calls.values()),
         observations=observations,
         prompt_cut=prompt_cut,
     )
@@ -171,12 +171,12 @@ def _link(
     index: int,
     tool_calls: Any,
     observation: dict[str, Any] | None,
-    calls: list[tuple[str, int, str]],
+    calls: dict[str, tuple[str, int, str]],
     observations: list[tuple[int, str]],
 ) -> bool:
     """Add the calls and the observations of one step; return whether every named call is one of the step's."""
-    answers: dict[str, str] = {}
-    unnamed: list[str] = []
+    answers: dict[str, tuple[str, Any]] = {}
+    unnamed: list[tuple[str, Any]] = []
     for result in observation["results"] if observation else ():
         content = result.get("content")
         if content is None:
@@ -184,27 +184,40 @@ def _link(
         else:
             text = content if content.__class__ is str else text_of(content)
             observations.append((index, text))
-        answer = "error" if looks_like_an_error(text) or _said_error(result.get("extra")) else "ok"
         name = result.get("source_call_id")
         if name is None:
-            unnamed.append(answer)
+            unnamed.append((text, result.get("extra")))
         else:
-            answers.setdefault(name, answer)
+            answers.setdefault(name, (text, result.get("extra")))
     found = 0
     for position, call in enumerate(tool_calls):
-        if (answer := answers.get(call["tool_call_id"], "")) != "":
+        answer = answers.get(call["tool_call_id"])
+        if answer is not None:
             found += 1
-        else:
-            answer = unnamed[position] if position < len(unnamed) else "none"
-        calls.append((call["function_name"], index, answer))
+        elif position < len(unnamed):
+            answer = unnamed[position]
+        name = call["function_name"]
+        known = calls.get(name)
+        # reading an answer costs more than the rest of a call, and one good answer is all that is asked for
+        if known is None or known[2] != "ok":
+            kind = _kind_of(answer)
+            if known is None or kind == "ok":
+                calls[name] = (name, index, kind)
     return not answers or (len(answers) == 1 and found > 0) or _all_named(answers, tool_calls)
+
+
+def _kind_of(answer: tuple[str, Any] | None) -> str:
+    if answer is None:
+        return "none"
+    text, extra = answer
+    return "error" if looks_like_an_error(text) or _said_error(extra) else "ok"
 
 
 def _said_error(extra: dict[str, Any] | None) -> bool:
     return extra is not None and bool(extra.get("is_error") or extra.get("error"))
 
 
-def _all_named(answers: dict[str, str], tool_calls: Any) -> bool:
+def _all_named(answers: dict[str, Any], tool_calls: Any) -> bool:
     return {call["tool_call_id"] for call in tool_calls}.issuperset(answers)
 
 
