@@ -20,14 +20,22 @@ def rows_as_text(rows: list[dict[str, object]], stream: io.StringIO | None = Non
     return stream.getvalue()
 
 
-def test_a_table_for_a_pipe_has_one_line_per_row_and_whole_ids() -> None:
+def test_a_table_for_a_pipe_has_one_line_per_row_and_digests_that_name_their_object() -> None:
     long_task = "word " * 100
-    lines = rows_as_text([{"trace_id": ID, "task": long_task, "reward": 1.0}, {"trace_id": ID[::-1]}]).splitlines()
+    rows: list[dict[str, object]] = [
+        {"trace_id": ID, "fingerprint": f"tm1:{ID}", "task": long_task},
+        {"trace_id": ID[::-1]},
+    ]
+    lines = rows_as_text(rows).splitlines()
     assert len(lines) == 3
-    assert lines[0].split() == ["trace", "id", "task", "reward"]
-    assert ID in lines[1]
-    assert long_task.strip() in lines[1]
-    assert lines[2] == ID[::-1]
+    assert lines[0].split() == ["trace", "id", "fingerprint", "task"]
+    assert lines[1].startswith(f"{ID[:12]}  tm1:{ID[:12]}  {long_task.strip()}")
+    assert lines[2] == ID[::-1][:12]
+
+
+def test_what_only_looks_like_a_digest_stays_whole() -> None:
+    assert ID.upper() in rows_as_text([{"task": ID.upper(), "status": "success"}])
+    assert f"{ID}0" in rows_as_text([{"task": f"{ID}0", "status": "success"}])
 
 
 def test_columns_without_any_value_are_left_out() -> None:
@@ -44,13 +52,14 @@ def test_text_of_a_trace_cannot_break_out_of_its_cell() -> None:
 def test_on_a_terminal_no_id_is_cut_or_folded(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     text = rows_as_text([{"trace_id": ID, "task": "a long sentence about the task " * 3}], Terminal())
-    assert ID in text
+    assert ID[:12] in text
 
 
 def test_a_terminal_too_narrow_for_the_table_gets_a_block_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    text = rows_as_text([{"trace_id": ID, "status": "success"}, {"trace_id": ID, "status": "failure"}], Terminal())
-    assert text == f"trace id  {ID}\nstatus    success\n\ntrace id  {ID}\nstatus    failure\n"
+    name = "order-" * 10
+    text = rows_as_text([{"task": name, "status": "success"}, {"task": name, "status": "failure"}], Terminal())
+    assert text == f"task    {name}\nstatus  success\n\ntask    {name}\nstatus  failure\n"
 
 
 def test_rows_that_hold_a_text_of_several_lines_become_blocks() -> None:

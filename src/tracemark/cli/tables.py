@@ -2,11 +2,13 @@
 
 A report's members decide its layout: plain values are a list of `label  value`, a list of objects is a table, a mapping
 is a section. On a terminal rich draws the tables and folds long text; elsewhere columns are padded with spaces, a row a
-line. No value is ever shortened: a table that a terminal is too narrow for becomes one block per row.
+line. A digest in a table is its first twelve digits, which name it in every command; nothing else is ever shortened. A
+table that a terminal is too narrow for becomes one block per row.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
@@ -18,6 +20,7 @@ _GAP = "  "
 _NOTHING = "-"
 _WORDS = 24
 """The least width, in columns, in which text that may be folded is still readable."""
+_DIGEST = re.compile(r"((?:tm1:)?[0-9a-f]{12})[0-9a-f]{52}")
 _LINE = 60
 """The greatest width of a list that stands on one line."""
 
@@ -39,7 +42,7 @@ def write_rows(rows: Sequence[Row], stream: TextIO) -> None:
     if any(isinstance(value, str) and "\n" in value.strip("\n") for row in rows for value in row.values()):
         _write_blocks(rows, stream)
         return
-    cells = [[cell(row.get(name)) for name in columns] for row in rows]
+    cells = [[_brief(cell(row.get(name))) for name in columns] for row in rows]
     header = [label(name) for name in columns]
     if not stream.isatty():
         _write_padded([header, *cells], stream)
@@ -70,6 +73,11 @@ def cell(value: Any) -> str:
         case Mapping() | list() | tuple():
             return to_json(value).decode()
     return visible(str(value))
+
+
+def _brief(text: str) -> str:
+    digest = _DIGEST.fullmatch(text)
+    return digest[1] if digest else text
 
 
 def _is_nested(value: Any) -> bool:
