@@ -38,6 +38,9 @@ from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
 
+INBOX = "inbox"
+"""The folder of a corpus in which runs wait to be ingested."""
+
 SNAPSHOT_SUFFIX = ".harness.json"
 """How the name of a snapshot beside journals ends."""
 
@@ -145,7 +148,7 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
         for result in engine.run(work, jobs):
             run.take(result)
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
-    return _report(tally, sources, options)
+    return _report(root, tally, sources, options)
 
 
 def _make_folders(layout: Layout) -> None:
@@ -246,11 +249,14 @@ def _named(annotation: dict[str, Any]) -> str | None:
     return str(fingerprint) if fingerprint is not None else None
 
 
-def _report(tally: _Tally, sources: Sequence[Path], options: IngestOptions) -> IngestReport:
+def _report(root: Path, tally: _Tally, sources: Sequence[Path], options: IngestOptions) -> IngestReport:
     count = tally.count
     members = ("ingested", "duplicates", "strengthened", "contested", "reimported")
     if not any(count[name] for name in members) and not tally.codes["journal-open"]:
-        _refuse_all(tally, sources)
+        if tally.findings or any(source.resolve() != (root / INBOX).resolve() for source in sources):
+            _refuse_all(tally, sources)
+        # the pipeline of a new corpus begins with an empty inbox, and that is no failure
+        tally.note([finding("inbox-empty", INBOX, "there is no run in it yet")])
     return IngestReport(
         findings=tuple(tally.findings),
         **{name: count[name] for name in (*members, "refused", "contradicted")},

@@ -18,13 +18,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracemark.acts.corpus import Corpus
+from tracemark.acts.ingest import INBOX
 from tracemark.durable import make_folder, write_atomic
 from tracemark.errors import UsageError
 from tracemark.findings import Report
+from tracemark.harness.harness import VERSIONS
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
 
-FOLDERS = ("harness_versions", "inbox", "domains")
+FOLDERS = (VERSIONS, INBOX, "domains")
 """Folders that stages depend on, kept in git by an empty `.gitkeep`."""
 
 PARAMS = """\

@@ -293,8 +293,17 @@ def test_where_nothing_can_be_read_the_first_reason_is_told(desk, name: str, dat
 
 
 def test_an_empty_folder_is_nothing_readable(desk) -> None:
+    (desk.inbox / "batch").mkdir()
     with pytest.raises(NothingReadableError, match="there is nothing in it"):
-        desk.ingest()
+        desk.ingest(desk.inbox / "batch")
+
+
+def test_the_inbox_of_a_new_corpus_may_be_empty(desk) -> None:
+    (desk.inbox / ".gitkeep").write_bytes(b"")
+    (desk.inbox / "batch.yaml").write_text("note: nothing yet\n")
+    report = desk.ingest()
+    assert (report.ingested, report.refused, report.exit_code) == (0, 0, 0)
+    assert [found.code for found in report.findings] == ["inbox-empty"]
 
 
 def test_the_first_reason_is_that_of_a_record_not_of_a_batch_file(desk) -> None:

@@ -1,0 +1,268 @@
+"""What an audit tells of a trace, an export and a harness; for an export, a finding for each kind of tampering."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracemark import digest
+from tracemark.acts import audit, decisions
+from tracemark.errors import IntegrityError, NewerFormatError, UnknownNameError, UsageError
+from tracemark.model.harness import COMPONENTS
+
+from .conftest import CLOCK, Shop, document, write_version
+
+
+@pytest.fixture
+def exported(shop: Shop) -> Shop:
+    shop.accept()
+    shop.export()
+    return shop
+
+
+def folder(shop: Shop) -> Path:
+    return shop.root / "exports" / "sft"
+
+
+def codes(shop: Shop) -> set[str]:
+    return {found.code for found in audit.audit(shop.root, str(folder(shop))).findings}
+
+
+# --- a trace
+
+
+def test_a_recorded_trace_has_evidence_for_each_part(exported: Shop) -> None:
+    exported.record("r-1")
+    exported.export()
+    shown = audit.audit(exported.root, exported.ids()["r-1"][:12])
+    assert isinstance(shown, audit.TraceAudit)
+    assert (shown.harness, shown.evidence, shown.accepted, shown.status) == ("desk_a", "recorded", True, "success")
+    assert list(shown.components) == list(COMPONENTS)
+    assert {part["evidence"] for value in shown.components.values() for part in value["parts"].values()} == {"recorded"}
+    assert shown.fits == [exported.fingerprint()]
+    assert shown.differs_in == []
+    assert shown.source["label"].endswith(".journal.jsonl")
+    assert [taken["rows"] for taken in shown.exports] == [4]
+
+
+def test_what_differs_from_the_accepted_harness_is_named(exported: Shop) -> None:
+    shown = audit.audit(exported.root, exported.ids()["u-0"])
+    assert (shown.accepted, shown.differs_in) == (False, ["prompt_templates/system"])
+
+
+def test_without_a_declared_harness_the_observed_digests_stand_in_the_components_place(exported: Shop) -> None:
+    for number in range(2):
+        exported.ingest([document(f"x-{number}", extra="A third prompt.")], None, f"x-{number}")
+    first, second = (audit.audit(exported.root, exported.ids()[f"x-{number}"]) for number in range(2))
+    assert (first.fingerprint, first.harness, first.evidence) == (None, None, "unrecorded")
+    tools, prompts = first.components["tool_bindings"], first.components["prompt_templates"]
+    assert tools["evidence"] == "recovered"
+    assert tools["parts"]["look"]["form"] == "schema"
+    assert tools["digest"] == tools["parts"]["look"]["digest"]
+    assert (prompts["evidence"], prompts["parts"]["system"]["form"]) == ("unrecorded", "rendered")
+    assert first.components["runtime"] == {"digest": None, "evidence": "unrecorded", "parts": {}, "observed": []}
+    assert second.components == first.components
+    assert first.differs_in == ["prompt_templates/system"]
+    assert first.fits == []
+
+
+def test_content_that_disagrees_with_its_claim_is_shown_with_place_and_text(exported: Shop) -> None:
+    exported.ingest([document("x-1", extra="A third prompt.")], "desk_a", "wrong")
+    shown = audit.audit(exported.root, exported.ids()["x-1"])
+    assert shown.fingerprint is None
+    assert [(place["component"], place["part"]) for place in shown.contradictions] == [("prompt_templates", "system")]
+
+
+def test_a_damaged_trace_is_never_described(exported: Shop) -> None:
+    for path in (exported.root / "traces" / "segments").rglob("*.zst"):
+        path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(IntegrityError):
+        audit.audit(exported.root, exported.ids()["t-0"])
+
+
+@pytest.mark.parametrize("target", ["nothing", "ffffffffffff", "../elsewhere"])
+def test_a_target_that_nothing_answers_to_is_an_error_with_a_next_step(exported: Shop, target: str) -> None:
+    with pytest.raises((UnknownNameError, UsageError)) as error:
+        audit.audit(exported.root, target or "no such thing")
+    assert error.value.hint
+
+
+# --- an export
+
+
+def test_an_export_that_nobody_touched_has_no_findings(exported: Shop) -> None:
+    report = audit.audit(exported.root, str(folder(exported)))
+    assert isinstance(report, audit.ExportAudit)
+    assert (report.findings, report.exit_code, report.rows, report.export) == ((), 0, 3, "sft")
+
+
+def test_an_export_is_audited_from_within_its_folder_too(exported: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder(exported))
+    report = audit.audit(exported.root, ".")
+    assert (report.findings, report.export) == ((), "sft")
+
+
+Tampering = Callable[[Shop], None]
+TAMPERINGS: dict[str, tuple[set[str], Tampering]] = {}
+
+
+def found_as(*expected: str) -> Callable[[Tampering], Tampering]:
+    """Register a way to tamper with an export, or with what it rests on, and the findings that it must lead to."""
+
+    def register(function: Tampering) -> Tampering:
+        TAMPERINGS[function.__name__] = (set(expected), function)
+        return function
+
+    return register
+
+
+def change_rows(shop: Shop, change: Callable[[list[str]], list[str]]) -> None:
+    path = folder(shop) / "sft.jsonl"
+    path.write_text("".join(change(path.read_text().splitlines(keepends=True))))
+
+
+@found_as("export-file-differs", "export-row-differs")
+def a_row_was_edited(shop: Shop) -> None:
+    change_rows(shop, lambda rows: [rows[0].replace("Done.", "All done."), *rows[1:]])
+
+
+@found_as("export-file-differs", "export-rows-differ")
+def a_row_was_removed(shop: Shop) -> None:
+    change_rows(shop, lambda rows: rows[:-1])
+
+
+@found_as("export-file-differs", "export-rows-differ")
+def a_row_was_added(shop: Shop) -> None:
+    change_rows(shop, lambda rows: [*rows, rows[0]])
+
+
+@found_as("export-file-differs", "export-rows-differ", "export-row-differs", "export-other-harness")
+def a_row_of_another_harness_was_added(shop: Shop) -> None:
+    trace = shop.ids()["u-0"]
+    change_rows(shop, lambda rows: [*rows, rows[0].replace(json.loads(rows[0])["tracemark_trace_id"], trace)])
+
+
+@found_as("export-file-differs", "export-row-unreadable")
+def a_row_is_no_json(shop: Shop) -> None:
+    change_rows(shop, lambda rows: ["{\n", *rows[1:]])
+
+
+@found_as("export-file-differs", "export-trace-missing", "export-rows-differ")
+def a_row_names_a_trace_that_is_not_stored(shop: Shop) -> None:
+    change_rows(shop, lambda rows: [rows[0].replace(json.loads(rows[0])["tracemark_trace_id"], "0" * 64), *rows[1:]])
+
+
+@found_as("export-file-differs")
+def the_rows_are_gone(shop: Shop) -> None:
+    (folder(shop) / "sft.jsonl").unlink()
+
+
+@found_as("export-file-differs")
+def a_file_was_added(shop: Shop) -> None:
+    (folder(shop) / "more.jsonl").write_text("{}\n")
+
+
+@found_as("export-manifest-edited")
+def the_manifest_was_edited(shop: Shop) -> None:
+    path = folder(shop) / "manifest.json"
+    path.write_text(path.read_text().replace('"policy": "unique"', '"policy": "recorded"'))
+
+
+@found_as("export-manifest-edited")
+def the_manifest_was_edited_and_its_digest_made_anew(shop: Shop) -> None:
+    path = folder(shop) / "manifest.json"
+    members = json.loads(path.read_text())
+    del members["digest"]
+    members["policy"] = "recorded"
+    path.write_text(json.dumps({**members, "digest": digest.of(members)}))
+
+
+@found_as("export-manifest-unreadable")
+def the_manifest_is_gone(shop: Shop) -> None:
+    (folder(shop) / "manifest.json").unlink()
+
+
+@found_as("export-manifest-unreadable")
+def the_manifest_is_no_manifest(shop: Shop) -> None:
+    (folder(shop) / "manifest.json").write_text('{"policy": "unique"}')
+
+
+@found_as("export-trace-retracted")
+def a_trace_was_retracted_since(shop: Shop) -> None:
+    decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
+
+
+@found_as("export-trace-contested", "export-row-differs")
+def a_trace_was_contested_since(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    shop.ingest([document("t-0")], "desk_c", "again")
+
+
+@found_as("export-other-harness", "export-row-differs")
+def a_trace_was_settled_under_another_harness_since(shop: Shop) -> None:
+    decisions.stamp(shop.root, shop.ids()["t-0"], "desk_b", "the log names it", CLOCK)
+
+
+@found_as("export-other-harness")
+def another_harness_was_accepted_since(shop: Shop) -> None:
+    shop.accept("desk_b")
+
+
+@found_as("accepted-differs", "export-other-harness")
+def params_were_edited_since(shop: Shop) -> None:
+    shop.set((shop.fingerprint("desk_a"), shop.fingerprint("desk_b")))
+
+
+@found_as("export-trace-missing")
+def a_segment_is_missing(shop: Shop) -> None:
+    for path in (shop.root / "traces" / "segments").rglob("*.zst"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("name", TAMPERINGS)
+def test_an_export_is_not_what_the_store_would_give_when(name: str, exported: Shop) -> None:
+    expected, tamper = TAMPERINGS[name]
+    tamper(exported)
+    report = audit.audit(exported.root, str(folder(exported)))
+    assert {found.code for found in report.findings} == expected
+    assert report.exit_code == 1
+    assert all(found.hint for found in report.findings)
+
+
+def test_a_damaged_segment_is_an_integrity_error(exported: Shop) -> None:
+    for path in (exported.root / "traces" / "segments").rglob("*.zst"):
+        path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(IntegrityError):
+        codes(exported)
+
+
+def test_a_manifest_of_a_newer_program_is_not_judged(exported: Shop) -> None:
+    path = folder(exported) / "manifest.json"
+    path.write_text(path.read_text().replace("tracemark/export/1", "tracemark/export/9"))
+    with pytest.raises(NewerFormatError):
+        codes(exported)
+
+
+# --- a harness
+
+
+def test_of_a_harness_it_tells_traces_exports_and_decisions(exported: Shop) -> None:
+    exported.ingest([document("f-1", reward=0.0)], name="failed")
+    shown = audit.audit(exported.root, "desk_a")
+    assert isinstance(shown, audit.HarnessAudit)
+    assert (shown.accepted, shown.traces, shown.successes) == (True, 4, 3)
+    assert shown.statuses == {"failure": 1, "success": 3}
+    assert [taken["rows"] for taken in shown.exports] == [3]
+    assert [entry["kind"] for entry in shown.decisions] == ["accept"]
+    other = audit.audit(exported.root, exported.fingerprint("desk_b")[:16])
+    assert (other.accepted, other.traces, other.exports, other.decisions) == (False, 2, [], [])
+
+
+def test_a_folder_that_is_named_like_a_harness_and_no_export_means_the_harness(
+    exported: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(exported.root / "harness_versions")
+    assert isinstance(audit.audit(exported.root, "desk_a"), audit.HarnessAudit)

@@ -1,0 +1,65 @@
+"""Names lead to harnesses in one way, whoever asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracemark.acts.corpus import Corpus
+from tracemark.errors import ManifestError, UnknownNameError, UsageError
+
+from .conftest import Shop, write_version
+
+
+def test_a_folder_a_label_a_fingerprint_and_its_beginning_name_a_harness(shop: Shop) -> None:
+    manifest = shop.root / "harness_versions" / "desk_a" / "harness.yaml"
+    manifest.write_text(manifest.read_text().replace("name: desk_a", "name: The desk"))
+    harness = Corpus(shop.root).resolve("desk_a")
+    assert harness.name == "The desk"
+    digits = harness.fingerprint.removeprefix("tm1:")
+    for name in ("The desk", harness.fingerprint, digits, digits[:6], f"tm1:{digits[:8]}"):
+        assert Corpus(shop.root).resolve(name) == harness
+
+
+def test_a_folder_goes_before_a_label_and_both_before_a_snapshot(shop: Shop) -> None:
+    manifest = shop.root / "harness_versions" / "desk_b" / "harness.yaml"
+    manifest.write_text(manifest.read_text().replace("name: desk_b", "name: desk_a"))
+    folder = Corpus(shop.root).resolve("desk_a").folder
+    assert folder is not None
+    assert folder.name == "desk_a"
+    (shop.root / "harness_versions" / "desk_a" / "system.txt").write_text("Edited since.\n")
+    assert Corpus(shop.root).resolve("desk_a").folder is not None
+
+
+def test_a_label_of_two_versions_names_none_of_them(shop: Shop) -> None:
+    for number in range(2):
+        folder = write_version(shop.root, f"other_{number}", extra=f"Number {number}.")
+        manifest = folder / "harness.yaml"
+        manifest.write_text(manifest.read_text().replace(f"name: other_{number}", "name: twin"))
+    with pytest.raises(UsageError, match="names 2 harnesses"):
+        Corpus(shop.root).resolve("twin")
+
+
+@pytest.mark.parametrize("name", ["", "tm1:", "abcde", "../desk_a", "f" * 64])
+def test_what_names_nothing_is_unknown(shop: Shop, name: str) -> None:
+    with pytest.raises(UnknownNameError):
+        Corpus(shop.root).resolve(name)
+
+
+def test_a_broken_version_is_an_error_even_where_a_snapshot_has_its_name(shop: Shop) -> None:
+    (shop.root / "harness_versions" / "desk_a" / "harness.yaml").write_text("nothing: 1\n")
+    with pytest.raises(ManifestError):
+        Corpus(shop.root).resolve("desk_a")
+
+
+def test_nothing_is_read_before_it_is_asked_for(shop: Shop) -> None:
+    (shop.root / "ledger.jsonl").write_text("no ledger\n")
+    (shop.root / "params.yaml").write_text("acepted: 1\n")
+    assert Corpus(shop.root).resolve("desk_a").name == "desk_a"
+
+
+def test_it_is_open_which_harness_is_accepted_while_params_and_ledger_differ(shop: Shop) -> None:
+    assert Corpus(shop.root).acceptance_findings() == []
+    shop.accept()
+    assert Corpus(shop.root).acceptance_findings() == []
+    shop.set((shop.fingerprint("desk_a"), shop.fingerprint("desk_b")))
+    assert [found.code for found in Corpus(shop.root).acceptance_findings()] == ["accepted-differs"]

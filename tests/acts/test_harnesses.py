@@ -1,0 +1,87 @@
+"""Listing, showing, comparing and checking harness versions."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tracemark.acts import harnesses
+from tracemark.errors import ManifestError, UnknownNameError
+from tracemark.findings import Severity
+
+from .conftest import Shop, write_version
+
+
+def test_versions_and_snapshots_are_listed_with_what_the_store_holds_of_them(shop: Shop) -> None:
+    shop.accept()
+    shutil.rmtree(shop.root / "harness_versions" / "desk_b")
+    rows = {row["name"]: row for row in harnesses.list_(shop.root).harnesses}
+    assert (rows["desk_a"]["source"], rows["desk_a"]["traces"], rows["desk_a"]["accepted"]) == ("folder", 3, True)
+    assert (rows["desk_b"]["source"], rows["desk_b"]["successes"], rows["desk_b"]["accepted"]) == ("snapshot", 2, False)
+
+
+def test_an_edited_version_is_another_harness_and_the_old_one_stays_known(shop: Shop) -> None:
+    old = shop.fingerprint()
+    (shop.root / "harness_versions" / "desk_a" / "system.txt").write_text("Other text.\n")
+    rows = [row for row in harnesses.list_(shop.root).harnesses if row["name"] == "desk_a"]
+    assert {(row["source"], row["fingerprint"] == old, row["traces"]) for row in rows} == {
+        ("folder", False, 0),
+        ("snapshot", True, 3),
+    }
+
+
+def test_without_a_store_versions_are_listed_too(shop: Shop) -> None:
+    shutil.rmtree(shop.root / "traces")
+    assert [row["traces"] for row in harnesses.list_(shop.root).harnesses] == [0, 0]
+
+
+def test_show_gives_digests_by_component_and_part(shop: Shop) -> None:
+    shown = harnesses.show(shop.root, "desk_a")
+    assert list(shown.parts["tool_bindings"]) == ["look"]
+    assert shown.fingerprint == shop.fingerprint()
+    assert harnesses.show(shop.root, shown.fingerprint).components == shown.components
+
+
+def test_diff_names_component_and_part_and_ends_with_one(shop: Shop) -> None:
+    found = harnesses.diff(shop.root, "desk_a", "desk_b")
+    assert [(one["component"], one["part"], one["kind"]) for one in found.differences] == [
+        ("prompt_templates", "system", "changed")
+    ]
+    assert "+You answer" in found.differences[0]["diff"]
+    assert found.exit_code == 1
+    assert harnesses.diff(shop.root, "desk_a", shop.fingerprint()).exit_code == 0
+
+
+def test_check_judges_every_version_and_names_its_folder(shop: Shop) -> None:
+    write_version(shop.root, "desk_x", extra="Broken.").joinpath("look.json").write_text("{")
+    write_version(shop.root, "desk_y", extra="{").joinpath("tools.py").write_text("")
+    report = harnesses.check(shop.root, [])
+    assert report.checked == ("desk_a", "desk_b", "desk_x", "desk_y")
+    errors = {(found.code, found.where.split("/")[1]) for found in report.findings if found.severity is Severity.ERROR}
+    assert errors == {("schema-invalid", "desk_x"), ("entry-missing", "desk_y")}
+    assert report.exit_code == 1
+
+
+@pytest.mark.parametrize("name", ["desk_x", "desk_y"])
+def test_a_version_that_is_named_gets_the_same_findings(shop: Shop, name: str) -> None:
+    write_version(shop.root, "desk_x", extra="Broken.").joinpath("look.json").write_text("{")
+    write_version(shop.root, "desk_y", extra="{").joinpath("tools.py").write_text("")
+    every = [found for found in harnesses.check(shop.root, []).findings if f"/{name}/" in found.where]
+    report = harnesses.check(shop.root, [name])
+    assert list(report.findings) == every
+    assert (report.checked, report.exit_code) == ((name,), 1)
+    assert harnesses.check(shop.root, ["desk_a"]).findings == ()
+
+
+def test_a_version_that_cannot_be_read_has_no_digests_to_show(shop: Shop) -> None:
+    write_version(shop.root, "desk_x").joinpath("look.json").write_text("{")
+    with pytest.raises(ManifestError) as error:
+        harnesses.show(shop.root, "desk_x")
+    assert error.value.where == "harness_versions/desk_x/look.json"
+
+
+def test_an_unknown_name_lists_the_known_ones(shop: Shop) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        harnesses.check(shop.root, ["nobody"])
+    assert "desk_a, desk_b" in str(error.value.hint)

@@ -1,0 +1,97 @@
+"""What `check` finds and proves, and that it changes nothing; `reindex`."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tracemark.acts import health, traces
+from tracemark.errors import NewerFormatError, NoStoreError
+from tracemark.findings import Severity
+
+from .conftest import Shop, write_version
+
+
+def codes(shop: Shop) -> set[str]:
+    return {found.code for found in health.check(shop.root).findings}
+
+
+def test_a_sound_corpus_has_no_findings_and_says_what_was_proved(shop: Shop) -> None:
+    shop.accept()
+    report = health.check(shop.root)
+    assert (report.findings, report.exit_code) == ((), 0)
+    assert (report.traces, report.harnesses, report.decisions) == (5, 2, 1)
+    assert any("ledger" in sentence for sentence in report.proved)
+
+
+def test_check_changes_nothing(shop: Shop) -> None:
+    shop.accept()
+
+    def look() -> dict[str, tuple[int, bytes]]:
+        # a reader of the catalogue makes SQLite's own two files beside it
+        files = [path for path in shop.root.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
+        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+    before = look()
+    health.check(shop.root)
+    assert look() == before
+
+
+def test_a_ledger_that_was_edited_is_found_and_proves_nothing(shop: Shop) -> None:
+    shop.accept()
+    ledger = shop.root / "ledger.jsonl"
+    ledger.write_text(ledger.read_text().replace("better", "worse"))
+    report = health.check(shop.root)
+    assert "ledger-line-edited" in {found.code for found in report.findings}
+    assert report.decisions == 0
+    assert not any("ledger" in sentence for sentence in report.proved)
+
+
+def test_unusable_parameters_are_a_finding(shop: Shop) -> None:
+    shop.set(("accepted:", "acepted:"))
+    assert codes(shop) == {"params-unusable"}
+
+
+def test_siblings_that_content_cannot_tell_apart_are_a_warning(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    found = health.check(shop.root).findings
+    assert {(one.code, one.severity) for one in found} == {("siblings-differ-in-handler", Severity.WARNING)}
+
+
+def test_a_version_that_cannot_be_read_is_found(shop: Shop) -> None:
+    write_version(shop.root, "desk_x").joinpath("look.json").unlink()
+    assert codes(shop) == {"manifest-file-missing"}
+
+
+def test_a_damaged_segment_is_found(shop: Shop) -> None:
+    path = next((shop.root / "traces" / "segments").rglob("*.zst"))
+    path.write_bytes(path.read_bytes()[:-9])
+    assert "file-damaged" in codes(shop)
+
+
+def test_without_a_store_there_is_nothing_to_check(shop: Shop) -> None:
+    shutil.rmtree(shop.root / "traces")
+    with pytest.raises(NoStoreError):
+        health.check(shop.root)
+
+
+def test_a_store_of_a_newer_program_is_not_judged(shop: Shop) -> None:
+    (shop.root / "traces" / "STORE").write_text('{"format": "tracemark/store/9"}\n')
+    with pytest.raises(NewerFormatError):
+        health.check(shop.root)
+
+
+def test_a_catalogue_that_is_gone_is_made_again(shop: Shop) -> None:
+    before = list(traces.rows(shop.root, traces.TraceFilter()))
+    shutil.rmtree(shop.root / ".tracemark")
+    report = health.reindex(shop.root)
+    assert (report.traces, report.segments, report.everything) == (5, 2, False)
+    assert list(traces.rows(shop.root, traces.TraceFilter())) == before
+    assert codes(shop) == set()
+
+
+def test_with_text_the_whole_of_each_trace_is_searched(shop: Shop) -> None:
+    assert traces.find(shop.root, "paid").traces == ()
+    assert health.reindex(shop.root, text=True).everything
+    assert len(traces.find(shop.root, "paid").traces) == 5

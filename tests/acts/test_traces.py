@@ -1,0 +1,126 @@
+"""Listing, finding and showing stored traces."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemark.acts import decisions, traces
+from tracemark.acts.traces import TraceFilter
+from tracemark.errors import IntegrityError, NoStoreError, UnknownNameError, UsageError
+
+from .conftest import CLOCK, Shop, document
+
+
+def listed(shop: Shop, **wanted: Any) -> list[str]:
+    return [row["task"] for row in traces.rows(shop.root, TraceFilter(**wanted))]
+
+
+def test_a_row_says_what_a_trace_is(shop: Shop) -> None:
+    shop.ingest([document("x-1", model={"name": "m", "revision": "2"}, reward=0.5)], name="more")
+    (row,) = traces.rows(shop.root, TraceFilter(task="x-1"))
+    assert row == {
+        "trace_id": shop.ids()["x-1"],
+        "fingerprint": shop.fingerprint(),
+        "harness": "desk_a",
+        "evidence": "claimed",
+        "observed": {},
+        "task": "x-1",
+        "status": "failure",
+        "reward": 0.5,
+        "model": "m@2",
+        "tool_calls": 2,
+        "steps": 5,
+        "format": "atif",
+        "source": "more.jsonl",
+        "flags": [],
+    }
+
+
+def test_traces_are_chosen_by_harness_status_and_task(shop: Shop) -> None:
+    shop.ingest([document("n-1"), document("n-2", reward=0.0)], None, "unclaimed")
+    assert sorted(listed(shop, harness="desk_a")) == ["t-0", "t-1", "t-2"]
+    assert sorted(listed(shop, harness=shop.fingerprint("desk_b")[:16])) == ["u-0", "u-1"]
+    assert sorted(listed(shop, harness="none")) == ["n-1", "n-2"]
+    assert listed(shop, status="failure") == ["n-2"]
+    assert listed(shop, task="u-1", status="success") == ["u-1"]
+    assert len(listed(shop, limit=2)) == 2
+    assert listed(shop, task="nobody's") == []
+
+
+def test_of_a_trace_without_a_harness_the_observed_digests_are_shown(shop: Shop) -> None:
+    shop.ingest([document("n-1"), document("n-2"), document("n-3", extra="Be brief.")], None, "unclaimed")
+    seen = {row["task"]: row["observed"] for row in traces.rows(shop.root, TraceFilter(harness="none"))}
+    assert set(seen["n-1"]) == {"prompt_templates", "tool_bindings"}
+    assert seen["n-1"] == seen["n-2"]
+    assert seen["n-1"]["prompt_templates"] != seen["n-3"]["prompt_templates"]
+    assert seen["n-1"]["tool_bindings"] == seen["n-3"]["tool_bindings"]
+
+
+def test_what_was_decided_shows_in_the_flags(shop: Shop) -> None:
+    decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
+    decisions.stamp(shop.root, shop.ids()["t-1"], "desk_b", "misnamed", CLOCK)
+    rows = {row["task"]: row for row in traces.list_(shop.root, TraceFilter()).traces}
+    assert rows["t-0"]["flags"] == ["retracted"]
+    assert (rows["t-1"]["harness"], rows["t-1"]["fingerprint"]) == ("desk_b", shop.fingerprint("desk_b"))
+    assert "t-1" in listed(shop, harness="desk_b")
+    assert "t-1" not in listed(shop, harness="desk_a")
+
+
+@pytest.mark.parametrize("wanted", [{"status": "sucess"}, {"harness": "nobody"}])
+def test_a_name_that_means_nothing_is_an_error_and_not_an_empty_list(shop: Shop, wanted: dict[str, str]) -> None:
+    with pytest.raises(UsageError) as error:
+        listed(shop, **wanted)
+    assert error.value.hint
+
+
+def test_all_words_must_occur(shop: Shop) -> None:
+    assert [row["task"] for row in traces.find(shop.root, "see t-1").traces] == ["t-1"]
+    assert traces.find(shop.root, "see nobody").traces == ()
+    assert len(traces.find(shop.root, "look", limit=2).traces) == 2
+    assert len(traces.find(shop.root, "look", limit=None).traces) == 5
+    with pytest.raises(UsageError):
+        traces.find(shop.root, "  ")
+
+
+@pytest.mark.parametrize("query", ['"', "AND", "t-1 OR", "task:t-1", "*", "(", "NEAR(", "-"])
+def test_words_are_never_a_query_language(shop: Shop, query: str) -> None:
+    assert isinstance(traces.find(shop.root, query).traces, tuple)
+
+
+def test_the_raw_bytes_give_the_id(shop: Shop) -> None:
+    trace = shop.ids()["t-0"]
+    raw = traces.raw(shop.root, trace[:10])
+    assert hashlib.sha256(raw).hexdigest() == trace
+    assert json.loads(raw) == traces.show(shop.root, trace).trajectory
+
+
+def test_a_trace_is_shown_as_it_was_stored(shop: Shop) -> None:
+    shown = traces.show(shop.root, shop.ids()["t-0"])
+    assert shown.run == {"task": "t-0"}
+    assert shown.outcome["status"] == "success"
+    assert shown.harness["declared"]["fingerprint"] == shop.fingerprint()
+    assert shown.source["label"] == "runs.jsonl"
+
+
+@pytest.mark.parametrize("name", ["ffffffff", "zz", "", "../../etc/passwd", "F" * 64])
+def test_what_is_no_id_of_a_stored_trace_is_an_error(shop: Shop, name: str) -> None:
+    with pytest.raises((UnknownNameError, UsageError)):
+        traces.show(shop.root, name)
+
+
+def test_damaged_bytes_are_never_shown(shop: Shop) -> None:
+    trace = shop.ids()["t-0"]
+    for path in (shop.root / "traces" / "segments").rglob("*.zst"):
+        path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(IntegrityError):
+        traces.raw(shop.root, trace)
+
+
+def test_without_a_store_there_is_nothing_to_list(tmp_path: Path) -> None:
+    with pytest.raises(NoStoreError):
+        list(traces.rows(tmp_path, TraceFilter()))
