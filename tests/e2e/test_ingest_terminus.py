@@ -137,14 +137,6 @@ def test_without_declared_versions_there_are_exactly_two_observed_groups(
     assert len(observed) + report.duplicates == len(expected)
 
 
-def test_twins_under_two_producers_names_are_one_trace(terminus: Terminus, documents: dict[str, list[Path]]) -> None:
-    groups = documents[LATER] + documents["sub-agents"]
-    report = terminus.ingest(*groups)
-    contents = {digest.of(json.loads(path.read_bytes())) for path in groups}
-    assert report.ingested == len(contents)
-    assert report.duplicates == len(groups) - len(contents)
-
-
 def test_each_main_document_is_corroborated_by_exactly_one_declared_version_and_contradicted_by_the_other(
     terminus: Terminus, documents: dict[str, list[Path]], prompts: dict[str, str]
 ) -> None:

@@ -1,0 +1,208 @@
+"""Write `docs/reference/coverage.md`: what becomes of the real trace files beside the checkout.
+
+    python docs/coverage.py            write it
+    python docs/coverage.py --check    end with 1 when it differs
+
+Every file group of the formats that are read so far is ingested by the verb that users run, and the page is made from
+the reports and from what was stored. A group is the files of one producer in one folder. Where the collection is absent
+the script says so and ends with 0, because then nothing can be compared.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tracemark import digest
+from tracemark.acts.corpus import open_store
+from tracemark.acts.ingest import IngestOptions, IngestReport, ingest
+from tracemark.errors import NothingReadableError
+from tracemark.model.harness import COMPONENTS
+from tracemark.model.stamp import evidence_of
+from tracemark.store.segment import iterate
+from tracemark.store.selection import Selection
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "reference" / "coverage.md"
+TRACES = ROOT.parent / "shared" / "traces"
+FOLDERS = ("atif", "atif_nonconforming", "harbor_trial_dir", "openai_chat")
+"""The folders of the formats that are read so far, in the order in which they are ingested."""
+
+_TEXT = """\
+# Coverage
+
+<!-- made by docs/coverage.py; edit the source instead -->
+
+What becomes of the public trace files that this project is tested with: everything in the folders
+{folders}, ingested in this order into one store, without a
+claim about any harness. A group is the files of one producer (the owner of the repository that they come from) in one
+folder.
+
+- *traces* were stored for the first time, *duplicates* were known from a file before, *strengthened* were known too and
+  now have facts that the file before did not hold (a trial's `result.json`);
+- *repaired* traces were altered to fit ATIF v1.8, and name every change in `source.repairs`;
+- *parts* are sub-agents' documents and continuations, which are no runs of their own.
+"""
+_FORMS = """\
+## What the files show of their harness
+
+For each component, over all traces of a group (duplicates included): how many traces show something of it, by form.
+Nobody states a harness here, so there is no evidence for any component, and no fingerprint; what is shown groups
+traces. `template` and `prefix` are equal exactly for one template, `schema` is a tool definition that the source holds
+whole, `known-empty` an empty list of tools that the model was really sent, `rendered` a text with unknown values in
+it: equal ones prove sameness, different ones nothing.
+"""
+_DISTINCT = """\
+## How many different harness parts that makes
+
+Different observed digests per group. Traces of one group with one digest were made with the same part.
+"""
+
+
+class Group:
+    """The files of one producer in one folder, and what became of them."""
+
+    def __init__(self, folder: str, owner: str, paths: list[Path]) -> None:
+        self.name = f"{folder}/{owner}"
+        self.paths = paths
+        self.files = sum(1 for path in paths for file in [path, *path.rglob("*")] if file.is_file())
+        self.report: IngestReport | None = None
+        self.refused: list[dict[str, Any]] = []
+        self.lines: list[dict[str, Any]] = []
+
+    def ingest(self, together: Path, alone: Path) -> None:
+        """Ingest the group into the common store, and into one of its own."""
+        before = refused(together)
+        try:
+            self.report = ingest(together, self.paths, IngestOptions())
+            ingest(alone, self.paths, IngestOptions())
+        except NothingReadableError:
+            self.report = None
+        self.refused = [record for record in refused(together) if record not in before]
+        with open_store(alone, create=True) as store:
+            self.lines = [digest.load_canonical(line) for _, line in store.lines(store.select(Selection()))]
+
+    def count(self, member: str) -> int:
+        """Return a count of the report; 0 where nothing could be read."""
+        return 0 if self.report is None else int(getattr(self.report, member))
+
+    def repaired(self) -> int:
+        """Return how many traces name repairs."""
+        return sum("repairs" in line["source"] for line in self.lines)
+
+    def parts(self) -> int:
+        """Return how many traces are only parts of runs."""
+        return sum("role" in line["run"] for line in self.lines)
+
+    def observed(self, component: str) -> Iterator[list[dict[str, str]]]:
+        """Yield what each trace shows of a component; an empty list where it shows nothing."""
+        for line in self.lines:
+            yield (line["harness"].get("observed") or {}).get(component, [])
+
+
+def refused(root: Path) -> list[dict[str, Any]]:
+    """Return the stored records that could not be read, in order of place."""
+    with open_store(root, create=True) as store:
+        paths = [store.layout.path(name) for name in store.layout.data_files() if name.startswith("refused/")]
+    records = [digest.load_canonical(line) for path in paths for _, line in iterate(path)]
+    return sorted(records, key=lambda record: str(record["where"]))
+
+
+def groups() -> Iterator[Group]:
+    """Yield every group in order, not yet ingested."""
+    for folder in FOLDERS:
+        owners: dict[str, list[Path]] = {}
+        for path in sorted((TRACES / folder).iterdir()):
+            owners.setdefault(path.name.partition("__")[0], []).append(path)
+        for owner, paths in owners.items():
+            yield Group(folder, owner, paths)
+
+
+def page(found: list[Group]) -> str:
+    """Return the page."""
+    lines = [_TEXT.format(folders=", ".join(f"`{folder}/`" for folder in FOLDERS)), "\n"]
+    counted = ("ingested", "duplicates", "strengthened", "contested")
+    rows: list[list[Any]] = [
+        [f"`{group.name}`", group.files, *map(group.count, counted), _codes(group), group.repaired(), group.parts()]
+        for group in found
+    ]
+    sums = [sum(row[column] for row in rows) for column in (1, 2, 3, 4, 5, 7, 8)]
+    sums.insert(5, sum(len(group.refused) for group in found))
+    total = ["**all**", *(f"**{number}**" for number in sums)]
+    header = ["files of", "files", "traces", "duplicates", "strengthened", "contested", "refused", "repaired", "parts"]
+    lines += _table(header, [*rows, total])
+    reasons = [[f"`{r['where']}`", f"`{r['code']}`", str(r["message"])] for group in found for r in group.refused]
+    if reasons:
+        lines += ["\n## Why a record was refused\n\n", *_table(["place", "reason", "in words"], reasons)]
+    lines += ["\n", _FORMS, "\n"]
+    header = ["files of", "traces", *(f"`{component}`" for component in COMPONENTS), "evidence", "fingerprint"]
+    lines += _table(header, [_forms(group) for group in found if group.lines])
+    lines += ["\n", _DISTINCT, "\n"]
+    lines += _table(header[:1] + header[2:-2], [_distinct(group) for group in found if group.lines])
+    return "".join(lines)
+
+
+def _codes(group: Group) -> str:
+    codes = Counter(str(record["code"]) for record in group.refused)
+    return ", ".join(f"{number} `{code}`" for code, number in sorted(codes.items())) or "0"
+
+
+def _forms(group: Group) -> list[Any]:
+    row: list[Any] = [f"`{group.name}`", len(group.lines)]
+    for component in COMPONENTS:
+        forms = Counter(", ".join(sorted({part["form"] for part in parts})) for parts in group.observed(component))
+        shown = [f"{form} {number}" for form, number in sorted(forms.items()) if form]
+        row.append(", ".join(shown) or "–")
+    fingerprints = sum("fingerprint" in line["harness"].get("declared", {}) for line in group.lines)
+    evidence = Counter(evidence_of(line["harness"]) for line in group.lines)
+    row.append(", ".join(f"{name} {number}" for name, number in sorted(evidence.items())))
+    return [*row, fingerprints or "–"]
+
+
+def _distinct(group: Group) -> list[Any]:
+    row: list[Any] = [f"`{group.name}`"]
+    for component in COMPONENTS:
+        seen = {(p["form"], p["digest"]) for parts in group.observed(component) for p in parts}
+        forms = Counter(form for form, _ in seen)
+        row.append(", ".join(f"{number} {form}" for form, number in sorted(forms.items())) or "–")
+    return row
+
+
+def _table(header: list[str], rows: list[list[Any]]) -> Iterator[str]:
+    yield "| " + " | ".join(header) + " |\n"
+    yield "|" + "---|" * len(header) + "\n"
+    for row in rows:
+        yield "| " + " | ".join(str(cell).replace("|", r"\|").replace("\n", " ") for cell in row) + " |\n"
+
+
+def make() -> str:
+    """Ingest everything and return the page."""
+    found = list(groups())
+    with TemporaryDirectory() as folder:
+        for number, group in enumerate(found):
+            group.ingest(Path(folder) / "together", Path(folder) / str(number))
+    return page(found)
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or with `--check` say whether it differs; return 1 when it does."""
+    if not TRACES.is_dir():
+        print("docs/reference/coverage.md: not compared, the collection of trace files is not beside the checkout")
+        return 0
+    text = make()
+    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    if "--check" in arguments:
+        print("docs/reference/coverage.md: not current (python docs/coverage.py)")
+        return 1
+    PAGE.write_text(text, encoding="utf-8")
+    print("docs/reference/coverage.md: written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
