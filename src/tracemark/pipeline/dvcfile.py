@@ -20,7 +20,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from tracemark.harness.harness import VERSIONS, known, versions
+from tracemark.harness.harness import VERSIONS, examine, versions
 
 HEADER = """\
 # Made by `tracemark pipeline dvcfile > dvc.yaml`, to be run again after a harness version or a domain came or went;
@@ -65,11 +65,10 @@ def _shared(root: Path) -> list[str]:
     """Return the folders of the corpus, outside `harness_versions/`, that harness versions import from."""
     top = root.resolve()
     found = set()
-    for harness in known(root):
-        if harness.folder is None:
-            continue
-        for place in (*harness.manifest.roots, *harness.manifest.packages):
-            folder = (harness.folder / place).resolve()
+    for version in versions(root):
+        harness = examine(version).harness
+        for place in (*harness.manifest.roots, *harness.manifest.packages) if harness is not None else ():
+            folder = (version / place).resolve()
             if folder.is_relative_to(top / VERSIONS) or not folder.is_relative_to(top) or folder == top:
                 continue
             found.add(folder.relative_to(top).as_posix())

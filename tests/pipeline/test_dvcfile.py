@@ -1,0 +1,123 @@
+"""The pipeline's file: which stages a corpus has, what each reads, and that nothing is written twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tracemark.pipeline import dvcfile
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def version(root: Path, name: str, more: str = "") -> None:
+    folder = root / "harness_versions" / name
+    folder.mkdir(parents=True)
+    (folder / "harness.yaml").write_text(f"format: tracemark/harness/1\nname: {name}\n{more}")
+
+
+def domain(root: Path, name: str) -> None:
+    (root / "domains" / name).mkdir(parents=True)
+    (root / "domains" / name / "play.py").write_text("")
+
+
+def stages(root: Path) -> dict[str, Any]:
+    read: dict[str, Any] = YAML(typ="safe").load(dvcfile.render(root))["stages"]
+    return read
+
+
+def expanded(root: Path) -> dict[str, dict[str, Any]]:
+    """Return the stages as DVC sees them, one for each item."""
+    found = {}
+    for name, stage in stages(root).items():
+        for item in stage.get("foreach", [""]):
+            body = str(stage.get("do", stage)).replace("${item}", item)
+            found[f"{name}@{item}" if item else name] = YAML(typ="safe").load(body)
+    return found
+
+
+def outs(stage: dict[str, Any]) -> list[str]:
+    return [out if isinstance(out, str) else next(iter(out)) for out in stage["outs"]]
+
+
+def test_the_file_of_this_repository_is_current() -> None:
+    assert (ROOT / "dvc.yaml").read_text() == dvcfile.render(ROOT)
+
+
+def test_a_corpus_that_is_still_empty_can_ingest(tmp_path: Path) -> None:
+    assert list(stages(tmp_path)) == ["ingest"]
+    assert list(stages(tmp_path / "nowhere")) == ["ingest"]
+
+
+def test_a_harness_version_brings_its_report_and_an_export(tmp_path: Path) -> None:
+    version(tmp_path, "b")
+    version(tmp_path, "a")
+    found = stages(tmp_path)
+    assert list(found) == ["harness", "ingest", "export-sft"]
+    assert found["harness"]["foreach"] == ["a", "b"]
+
+
+def test_every_version_plays_in_every_domain_into_an_inbox_of_its_own(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    version(tmp_path, "b")
+    domain(tmp_path, "shop")
+    assert {"play@a", "play@b"} <= expanded(tmp_path).keys()
+    domain(tmp_path, "trains")
+    played = {name: outs(stage) for name, stage in expanded(tmp_path).items() if name.startswith("play")}
+    assert played.keys() == {"play-shop@a", "play-shop@b", "play-trains@a", "play-trains@b"}
+    assert len({out for written in played.values() for out in written}) == 4
+
+
+@pytest.mark.parametrize("root", [ROOT, None])
+def test_no_two_stages_write_to_one_place(root: Path | None, tmp_path: Path) -> None:
+    if root is None:
+        root = tmp_path
+        version(root, "a")
+        domain(root, "shop")
+    written = [out for stage in expanded(root).values() for out in outs(stage)]
+    for one in written:
+        assert [other for other in written if Path(other).is_relative_to(one)] == [one]
+
+
+def test_stores_only_grow_and_reports_stay_in_git() -> None:
+    kept = {
+        next(iter(out)): next(iter(out.values()))
+        for stage in expanded(ROOT).values()
+        for out in stage["outs"]
+        if isinstance(out, dict)
+    }
+    assert all(settings == {"persist": True} for out, settings in kept.items() if out.startswith("traces/"))
+    assert all(settings == {"cache": False} for out, settings in kept.items() if out.startswith("reports/"))
+
+
+def test_a_decision_or_a_parameter_reruns_the_export() -> None:
+    assert {"ledger.jsonl", "params.yaml", "traces/segments"} <= set(expanded(ROOT)["export-sft"]["deps"])
+
+
+def test_no_stage_writes_what_people_write() -> None:
+    written = [out for stage in expanded(ROOT).values() for out in outs(stage)]
+    assert not [out for out in written if out in ("ledger.jsonl", "params.yaml", "dvc.yaml", "harness_versions")]
+
+
+def test_folders_that_a_version_imports_from_are_read_by_every_stage_that_reads_harnesses(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "__init__.py").write_text("")
+    version(tmp_path, "a", "roots: [../../lib]\n")
+    version(tmp_path, "b", "packages: [../../agent]\n")
+    for name, stage in expanded(tmp_path).items():
+        assert {"lib", "agent"} <= set(stage["deps"]), name
+
+
+def test_a_folder_outside_the_corpus_cannot_be_a_dependency(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    version(tmp_path / "corpus", "a", "roots: [../../../lib]\n")
+    assert expanded(tmp_path / "corpus")["harness@a"]["deps"] == ["harness_versions/a"]
+
+
+def test_a_version_that_cannot_be_read_is_a_stage_whose_report_says_so(tmp_path: Path) -> None:
+    version(tmp_path, "a", "nonsense: 1\n")
+    assert "harness@a" in expanded(tmp_path)

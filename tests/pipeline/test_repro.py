@@ -1,0 +1,174 @@
+"""The pipeline as DVC runs it, in a clone of this repository: what is rerun, what is pinned, what is sent."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemark.acts import decisions, scaffold
+from tracemark.clock import FixedClock
+from tracemark.ledger import chain
+from tracemark.pipeline import dvcfile
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(sys.executable).parent
+IDENTITY = ["-c", "user.name=tests", "-c", "user.email=tests@localhost"]
+
+
+class Project:
+    """A corpus repository, and the programs that work on it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def run(self, *command: str, code: int = 0) -> str:
+        """Run a command there; return what it wrote to standard output."""
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+            "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",
+            "DVC_NO_ANALYTICS": "1",
+        }
+        done = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    def ask(self, *words: str, code: int = 0) -> Any:
+        return json.loads(self.run("tracemark", *words, "--output", "json", code=code))
+
+    def repro(self, *targets: str) -> set[str]:
+        """Bring the pipeline up to date; return the names of the stages that ran."""
+        return set(re.findall(r"Running stage '([^']+)'", self.run("dvc", "repro", *targets)))
+
+    def commit(self, message: str) -> str:
+        self.run("git", "add", "--all")
+        self.run("git", *IDENTITY, "commit", "--quiet", "--message", message)
+        return self.run("git", "rev-parse", "HEAD").strip()
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A clone in which the pipeline has run once."""
+    root = tmp_path_factory.mktemp("clone") / "tracemark"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(root)], check=True)
+    project = Project(root)
+    assert "ingest" in project.repro()
+    return project
+
+
+@pytest.fixture
+def project(played: Project, tmp_path: Path) -> Project:
+    """A copy of the clone, to be changed."""
+    shutil.copytree(played.root, tmp_path / "tracemark", symlinks=True)
+    return Project(tmp_path / "tracemark")
+
+
+def test_a_second_time_nothing_is_run(project: Project) -> None:
+    assert project.repro() == set()
+    assert "up to date" in project.run("dvc", "repro")
+    assert project.ask("check")["findings"] == []
+
+
+def test_touching_one_file_of_a_harness_reruns_what_depends_on_it(project: Project) -> None:
+    with (project.root / "harness_versions/desk-plain/prompts/system.jinja").open("a") as prompt:
+        prompt.write("Be brief.\n")
+    assert project.repro() == {"harness@desk-plain", "play@desk-plain", "ingest", "export-sft"}
+    assert project.repro() == set()
+
+
+def test_a_decision_reruns_the_export_alone(project: Project) -> None:
+    taken = json.loads((project.root / "exports/sft/manifest.json").read_text())["rows"][0]
+    project.run("tracemark", "retract", taken, "--reason", "the order was of another customer")
+    assert project.repro() == {"export-sft"}
+    assert taken not in json.loads((project.root / "exports/sft/manifest.json").read_text())["rows"]
+    assert project.ask("audit", "exports/sft")["findings"] == []
+
+
+def test_an_older_revision_and_back(project: Project) -> None:
+    first = project.run("git", "rev-parse", "HEAD").strip()
+    project.run("dvc", "commit", "--force", "--quiet")
+    with (project.root / "harness_versions/desk-plain/prompts/system.jinja").open("a") as prompt:
+        prompt.write("Be brief.\n")
+    project.repro()
+    project.run("tracemark", "pipeline", "dvcfile", "--check")
+    second = project.commit("A prompt that asks for brevity")
+    counts = {}
+    for revision in (first, second, first, second):
+        project.run("git", "checkout", "--quiet", revision)
+        project.run("dvc", "checkout", "--quiet")
+        listed = len(project.ask("traces", "list")["traces"])
+        assert counts.setdefault(revision, listed) == listed
+        report = project.ask("check")
+        assert (report["findings"], report["traces"]) == ([], listed)
+    assert counts[first] < counts[second]
+
+
+def test_a_clone_without_the_data_is_told_to_pull(project: Project, tmp_path: Path) -> None:
+    params = project.root / "params.yaml"
+    params.write_text(params.read_text().replace("inbox: complete", "inbox: partial "))
+    project.repro()
+    project.commit("The inbox is no longer kept")
+    project.run("dvc", "remote", "add", "--default", "store", str(tmp_path / "remote"))
+    project.commit("A remote")
+    project.run("dvc", "push", "--quiet")
+    subprocess.run(["git", "clone", "--quiet", str(project.root), str(tmp_path / "fresh")], check=True)
+    fresh = Project(tmp_path / "fresh")
+    shutil.copytree(project.root / "inbox" / "desk-plain", fresh.root / "inbox" / "desk-plain")
+    refused = fresh.ask("ingest", "inbox", code=10)
+    assert (refused["error"], refused["hint"]) == ("NotPulledError", "dvc pull")
+    assert not (fresh.root / "traces" / "segments").exists()
+    assert fresh.run("git", "status", "--porcelain") == ""
+    fresh.run("dvc", "pull", "--quiet")
+    assert fresh.ask("ingest", "inbox")["ingested"] == 0
+    assert fresh.ask("check")["findings"] == []
+
+
+def generate(folder: Path, number: int, seed: int) -> Path:
+    command = [sys.executable, str(ROOT / "benchmarks" / "make_traces.py"), str(number), str(folder), str(seed)]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+def fill(root: Path, batch: str, generated: Path) -> None:
+    """Put generated runs into the inbox, a batch for each harness."""
+    for path in sorted((generated / "inbox").glob("*.jsonl")):
+        if path.stat().st_size:
+            folder = root / "inbox" / f"{batch}-{path.stem}"
+            folder.mkdir()
+            shutil.copy(path, folder)
+            (folder / "batch.yaml").write_text(f"harness: {path.stem}\n")
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_after_one_percent_more_traces_a_push_sends_little_more_than_the_new_segments(tmp_path: Path) -> None:
+    root, remote = tmp_path / "corpus", tmp_path / "remote"
+    made = generate(tmp_path / "made", 600, 7)
+    shutil.copytree(made / "harness_versions", root / "harness_versions")
+    scaffold.init(root)
+    decisions.accept(root, "h5", "the most runs", FixedClock("2026-01-31T12:00:00Z", 1))
+    (root / "dvc.yaml").write_text(dvcfile.render(root))
+    fill(root, "first", made)
+    project = Project(root)
+    assert project.repro() == {*(f"harness@h{number}" for number in range(6)), "ingest", "export-sft"}
+    assert project.ask("audit", "exports/sft")["findings"] == []
+    project.run("dvc", "remote", "add", "--default", "store", str(remote))
+    project.run("dvc", "push", "--quiet")
+    before, stored = size(remote), size(root / "traces" / "segments")
+    fill(root, "more", generate(tmp_path / "more", 6, 8))
+    assert project.repro("ingest") == {"ingest"}
+    project.run("dvc", "push", "--quiet", "ingest")
+    added = size(root / "traces" / "segments") - stored
+    assert 0 < size(remote) - before <= 1.5 * added
+    assert len(chain.read(root / chain.NAME).entries) == 1
