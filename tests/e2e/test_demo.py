@@ -1,4 +1,4 @@
-"""The promise of the README: a fresh clone runs the demo, and afterwards nothing in it differs from what is committed."""
+"""The promise of the README: a fresh clone runs the demo, and afterwards it is as it was committed."""
 
 from __future__ import annotations
 
