@@ -72,6 +72,13 @@ def test_many_findings_of_one_code_are_counted_after_twenty() -> None:
     assert lines[-1] == "  … and 5 more of closure-incomplete; --output json lists all"
 
 
+def test_findings_that_a_report_only_counts_are_counted_in_words_too() -> None:
+    stream = io.StringIO()
+    found = [finding("record-not-json", f"runs.jsonl:{line}", "no JSON") for line in range(100)]
+    write_findings(found, stream, {"record-not-json": 1000})
+    assert stream.getvalue().endswith("  … and 980 more of record-not-json; --output json lists the first 100\n")
+
+
 def test_findings_are_grouped_by_code_with_errors_first() -> None:
     warning = finding("closure-incomplete", "a.py:1", "dynamic import")
     stream = io.StringIO()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TextIO
 
@@ -59,7 +59,7 @@ def show(report: Report, output: Output, *, rows: str | None = None, view: View 
         sys.stderr.write(f"no {label(str(rows))}\n")
     if output is Output.TABLE or rows is not None:
         sys.stdout.flush()
-        write_findings(report.findings, sys.stderr)
+        write_findings(report.findings, sys.stderr, getattr(report, "finding_counts", None))
     return report.exit_code
 
 
@@ -91,8 +91,14 @@ def write_error(error: TracemarkError, output: Output) -> int:
     return error.exit_code
 
 
-def write_findings(findings: Sequence[Finding], stream: TextIO) -> None:
-    """Write findings as words: errors first, those of one code together, at most twenty of each."""
+def write_findings(findings: Sequence[Finding], stream: TextIO, counts: Mapping[str, int] | None = None) -> None:
+    """Write findings as words: errors first, those of one code together, at most twenty of each.
+
+    Args:
+        findings: what to write.
+        stream: where to.
+        counts: how many there are of each code where `findings` does not hold all; None where it does.
+    """
     codes = list(dict.fromkeys(finding.code for finding in findings))
     ranks = list(Severity)
     ordered = sorted(findings, key=lambda finding: (ranks.index(finding.severity), codes.index(finding.code)))
@@ -103,8 +109,10 @@ def write_findings(findings: Sequence[Finding], stream: TextIO) -> None:
             stream.write(f"{severity} {code} {visible(finding.where)}: {visible(finding.message)}\n")
             if finding.hint and (following is None or following.hint != finding.hint):
                 stream.write(f"  hint: {visible(finding.hint)}\n")
-        if len(same) > _SHOWN:
-            stream.write(f"  … and {len(same) - _SHOWN} more of {code}; --output json lists all\n")
+        total = max(len(same), (counts or {}).get(code, 0))
+        if total > _SHOWN:
+            listed = "all" if total == len(same) else f"the first {len(same)}"
+            stream.write(f"  … and {total - _SHOWN} more of {code}; --output json lists {listed}\n")
 
 
 def paint(word: str, stream: TextIO) -> str:
