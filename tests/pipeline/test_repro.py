@@ -112,6 +112,16 @@ def test_an_older_revision_and_back(project: Project) -> None:
     assert counts[first] < counts[second]
 
 
+def test_records_that_are_refused_keep_nothing_else_out_of_the_pipeline(project: Project) -> None:
+    params = project.root / "params.yaml"
+    params.write_text(params.read_text().replace("inbox: complete", "inbox: partial "))
+    (project.root / "inbox" / "others").mkdir()
+    (project.root / "inbox" / "others" / "broken.json").write_text('{"schema_version": "ATIF-v1.8", "steps": [')
+    assert project.repro() == {"ingest", "export-sft"}
+    assert list((project.root / "traces" / "refused").iterdir())
+    assert project.repro() == set()
+
+
 def test_a_clone_without_the_data_is_told_to_pull(project: Project, tmp_path: Path) -> None:
     params = project.root / "params.yaml"
     params.write_text(params.read_text().replace("inbox: complete", "inbox: partial "))
@@ -132,20 +142,19 @@ def test_a_clone_without_the_data_is_told_to_pull(project: Project, tmp_path: Pa
     assert fresh.ask("check")["findings"] == []
 
 
-def generate(folder: Path, number: int, seed: int) -> Path:
-    command = [sys.executable, str(ROOT / "benchmarks" / "make_traces.py"), str(number), str(folder), str(seed)]
+def generate(folder: Path, number: int) -> Path:
+    command = [sys.executable, str(ROOT / "benchmarks" / "make_traces.py"), str(number), str(folder)]
     subprocess.run(command, check=True, capture_output=True)
     return folder
 
 
-def fill(root: Path, batch: str, generated: Path) -> None:
-    """Put generated runs into the inbox, a batch for each harness."""
+def fill(root: Path, batch: str, generated: Path, part: slice) -> None:
+    """Put a part of each harness's generated runs into the inbox, as a batch for each harness."""
     for path in sorted((generated / "inbox").glob("*.jsonl")):
-        if path.stat().st_size:
-            folder = root / "inbox" / f"{batch}-{path.stem}"
-            folder.mkdir()
-            shutil.copy(path, folder)
-            (folder / "batch.yaml").write_text(f"harness: {path.stem}\n")
+        folder = root / "inbox" / f"{batch}-{path.stem}"
+        folder.mkdir()
+        (folder / "runs.jsonl").write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[part]))
+        (folder / "batch.yaml").write_text(f"harness: {path.stem}\n")
 
 
 def size(folder: Path) -> int:
@@ -154,19 +163,19 @@ def size(folder: Path) -> int:
 
 def test_after_one_percent_more_traces_a_push_sends_little_more_than_the_new_segments(tmp_path: Path) -> None:
     root, remote = tmp_path / "corpus", tmp_path / "remote"
-    made = generate(tmp_path / "made", 600, 7)
+    made = generate(tmp_path / "made", 600)
     shutil.copytree(made / "harness_versions", root / "harness_versions")
     scaffold.init(root)
     decisions.accept(root, "h5", "the most runs", FixedClock("2026-01-31T12:00:00Z", 1))
     (root / "dvc.yaml").write_text(dvcfile.render(root))
-    fill(root, "first", made)
+    fill(root, "first", made, slice(None, -1))
     project = Project(root)
     assert project.repro() == {*(f"harness@h{number}" for number in range(6)), "ingest", "export-sft"}
     assert project.ask("audit", "exports/sft")["findings"] == []
     project.run("dvc", "remote", "add", "--default", "store", str(remote))
     project.run("dvc", "push", "--quiet")
     before, stored = size(remote), size(root / "traces" / "segments")
-    fill(root, "more", generate(tmp_path / "more", 6, 8))
+    fill(root, "more", made, slice(-1, None))
     assert project.repro("ingest") == {"ingest"}
     project.run("dvc", "push", "--quiet", "ingest")
     added = size(root / "traces" / "segments") - stored
