@@ -122,6 +122,17 @@ def a_compressed_file_that_is_cut(inbox: Path) -> Any:
     (inbox / "cut.json.gz").write_bytes(gzip.compress(text("cut"))[:-10])
 
 
+@case("compressed-broken", "cut.json.zst")
+def a_zstd_file_that_is_cut(inbox: Path) -> Any:
+    (inbox / "cut.json.zst").write_bytes(zstandard.compress(text("cut"))[:-10])
+
+
+@case("compressed-broken", "cut.jsonl.zst")
+def a_zstd_file_that_is_cut_at_the_end_of_a_line(inbox: Path) -> Any:
+    lines = [zstandard.compress(text(name) + b"\n") for name in ("a", "b")]
+    (inbox / "cut.jsonl.zst").write_bytes(lines[0] + lines[1][:9])
+
+
 @case("record-too-large", "runs.jsonl:2", others=2)
 def a_line_above_the_limit(inbox: Path) -> Any:
     (inbox / "runs.jsonl").write_bytes(text("a") + b"\n" + text("b", notes="0" * 30_000) + b"\n" + text("c") + b"\n")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import zstandard
 
@@ -41,6 +41,8 @@ _FAULTS = (
     zstandard.ZstdError,
 )
 _WINDOW = 134_217_728
+_STEP = 2048
+"""How many packed bytes are expanded at once: 2 KiB can become 64 MiB."""
 
 
 class TooMuchError(Exception):
@@ -108,8 +110,7 @@ def _open(path: Path, packed: str, member: str) -> tuple[Any, ...]:
         return (_archive(path).open(member),)
     if packed == "zstd":
         file = path.open("rb")
-        reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(file, read_across_frames=True)
-        return reader, file
+        return _Frames(file), file
     opener: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
     return (opener(path, "rb"),)
 
@@ -126,6 +127,39 @@ def _opened(path: Path, *_: int) -> zipfile.ZipFile:
     It belongs to one process: two that shared it would share its position.
     """
     return zipfile.ZipFile(path)
+
+
+class _Frames:
+    """The zstd frames of a file; unlike zstandard's own reader it tells a file that is cut from one that ends."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._frame: Any = None
+        self._packed = b""
+        self._ready = memoryview(b"")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ready = memoryview(b"")
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes; none at the end."""
+        while not self._ready:
+            packed = self._packed or self._file.read(_STEP)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError("it ends within a frame")
+                return b""
+            if self._frame is None:
+                self._frame = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+            self._ready = memoryview(self._frame.decompress(packed))
+            self._packed = self._frame.unused_data
+            if self._frame.eof:
+                self._frame = None
+        data, self._ready = self._ready[:size], self._ready[size:]
+        return bytes(data)
 
 
 class _Limited(io.RawIOBase):
