@@ -59,6 +59,15 @@ def test_siblings_that_content_cannot_tell_apart_are_a_warning(shop: Shop) -> No
     assert {(one.code, one.severity) for one in found} == {("siblings-differ-in-handler", Severity.WARNING)}
 
 
+def test_an_accepted_harness_that_was_edited_before_it_ran_is_a_warning(shop: Shop) -> None:
+    folder = write_version(shop.root, "desk_c", extra="Never run.")
+    shop.accept("desk_c")
+    (folder / "system.txt").write_text("Edited.\n")
+    report = health.check(shop.root)
+    assert [found.code for found in report.findings] == ["accepted-unknown"]
+    assert report.exit_code == 0
+
+
 def test_a_version_that_cannot_be_read_is_found(shop: Shop) -> None:
     write_version(shop.root, "desk_x").joinpath("look.json").unlink()
     assert codes(shop) == {"manifest-file-missing"}

@@ -98,9 +98,13 @@ def _fingerprint_of(value: JSON) -> str:
 
 def _params(corpus: Corpus) -> list[Finding]:
     try:
-        return list(params.accepted_findings(corpus.params, corpus.decisions))
+        found = list(params.accepted_findings(corpus.params, corpus.decisions))
     except ParamsError as error:
         return [finding("params-unusable", error.where or params.NAME, error.message, error.hint)]
+    if corpus.accepted is not None and corpus.accepted not in corpus.by_fingerprint:
+        message = f"no harness version and no snapshot has the accepted fingerprint {corpus.accepted}"
+        found.append(finding("accepted-unknown", f"{params.NAME}: accepted.harness", message))
+    return found
 
 
 def _pins(root: Path) -> list[Finding]:

@@ -21,7 +21,8 @@ def write_audit(report: Report, stream: TextIO) -> None:
 def _parts(component: str, value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a row per part: what is stated of it and how well it is known, then what the content itself shows."""
     for part, stated in value.get("parts", {}).items():
-        yield {"component": component, "part": part, "evidence": stated["evidence"], "digest": stated["digest"]}
+        evidence = f"observed, {stated['form']}" if "form" in stated else stated["evidence"]
+        yield {"component": component, "part": part, "evidence": evidence, "digest": stated["digest"]}
     if not value.get("parts"):
         yield {"component": component, "part": None, "evidence": value["evidence"], "digest": value["digest"]}
     for seen in value.get("observed", ()):

@@ -46,7 +46,7 @@ GROUPS: dict[str, str] = {
 }
 
 COMMANDS: dict[str, Entry] = {
-    "init": Entry("Lay out a new corpus."),
+    "init": Entry("Lay out a new corpus.", (NewerFormatError, LedgerChainError)),
     "harness list": Entry("List the known harness versions.", (NegativeAnswerError, *_DECISION)),
     "harness show": Entry("Show a harness version's fingerprint, components and parts.", _READING),
     "harness diff": Entry("Show in which parts two harness versions differ.", _READING),
@@ -60,9 +60,9 @@ COMMANDS: dict[str, Entry] = {
     "export sft": Entry("Write a supervised fine-tuning set.", (*_DECISION, ExportRefusedError)),
     "check": Entry("Check the corpus, changing nothing.", (NegativeAnswerError, *_STORE)),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
-    "retract": Entry("Take a trace out of every later export.", _DECISION),
+    "retract": Entry("Take a trace out of every later export.", (NegativeAnswerError, *_DECISION)),
     "reinstate": Entry("Lift the retraction of a trace.", (NegativeAnswerError, *_DECISION)),
-    "stamp": Entry("Decide which harness made a contested trace.", _DECISION),
+    "stamp": Entry("Decide which harness made a contested trace.", (NegativeAnswerError, *_DECISION)),
     "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", _READING),
 }
 
