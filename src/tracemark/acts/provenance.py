@@ -61,8 +61,9 @@ def observed_digests(stamp: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _component(declared: Mapping[str, Any] | None, observed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    observed = sorted(observed, key=lambda seen: (seen["part"], seen["digest"]))
     if declared is not None or not observed:
-        return {**(declared or _UNDECLARED), "observed": list(observed)}
+        return {**(declared or _UNDECLARED), "observed": observed}
     parts: dict[str, dict[str, str]] = {}
     for seen in observed:
         name, number = seen["part"], 1
