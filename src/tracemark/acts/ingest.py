@@ -182,13 +182,14 @@ def _named_for(job: Job) -> str | None:
     return named
 
 
-def _claims(corpus: Corpus, planned: Plan, known: dict[str, Harness], tally: _Tally) -> dict[str | None, str]:
+def _claims(corpus: Corpus, planned: Plan, known: dict[str, Harness], tally: _Tally) -> dict[str | None, str | None]:
     """Return the fingerprint of each harness that a batch names; a name that nothing answers to is a finding."""
-    claims: dict[str | None, str] = {}
+    claims: dict[str | None, str | None] = {}
     for job in planned.jobs:
         name = _named_for(job)
         if name is None or name in claims:
             continue
+        claims[name] = None
         try:
             claims[name] = name if name in known else corpus.resolve(name).identity.fingerprint
         except UsageError as error:

@@ -97,8 +97,9 @@ class Known:
             IntegrityError: when a stored statement that must be compared is damaged.
         """
         settled = Settled()
-        if _add(self._statements([trace_id])[trace_id], Statement("", harness=stamp), trace_id, settled) == "contests":
-            settled.count["contested"] += 1
+        # nothing is said of a trace that is stored and could not be indexed
+        said = self._statements([trace_id]).get(trace_id, [])
+        settled.count["contested"] += _add(said, Statement("", harness=stamp), trace_id, settled) == "contests"
         return settled
 
     def _pack_again(self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings) -> Settled:

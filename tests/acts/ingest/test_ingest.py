@@ -90,15 +90,17 @@ def test_a_harness_named_by_the_caller_stands_above_that_of_the_batch(desk) -> N
 def test_a_batch_of_an_unknown_harness_is_stored_without_the_claim_and_gets_it_when_the_name_is_corrected(desk) -> None:
     desk.write("first/runs.jsonl", desk.document("t-1"))
     desk.put("first/batch.yaml", b"harness: desk_z\n")
+    desk.put("third/batch.yaml", b"harness: desk_z\n")
+    desk.write("third/runs.jsonl", desk.document("t-3"))
     desk.write("second/runs.jsonl", desk.document("t-2"))
     report = desk.ingest()
-    assert report.ingested == 2
-    assert codes(report) == ["batch-harness-unknown"]
+    assert report.ingested == 3
+    assert codes(report) == ["batch-harness-unknown"], "once for each name"
     assert report.findings[0].where == "first/runs.jsonl (batch.yaml)"
     assert report.exit_code == 1
     desk.put("first/batch.yaml", b"harness: desk_a\n")
     again = desk.ingest()
-    assert (again.strengthened, again.duplicates, again.exit_code) == (1, 1, 0)
+    assert (again.strengthened, again.duplicates, codes(again)) == (1, 2, ["batch-harness-unknown"])
     assert desk.state("t-1").row.fingerprint == desk.fingerprint("desk_a")
 
 
@@ -292,18 +294,16 @@ def test_where_nothing_can_be_read_the_first_reason_is_told(desk, name: str, dat
     assert desk.counts()["refused"] == 1, "what was refused is kept all the same"
 
 
-def test_an_empty_folder_is_nothing_readable(desk) -> None:
-    (desk.inbox / "batch").mkdir()
-    with pytest.raises(NothingReadableError, match="there is nothing in it"):
-        desk.ingest(desk.inbox / "batch")
+def test_an_empty_folder_is_nothing_readable(desk, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NothingReadableError, match="nothing in empty could be read: there is nothing in it"):
+        desk.ingest(tmp_path / "empty")
 
 
 def test_the_inbox_of_a_new_corpus_may_be_empty(desk) -> None:
-    (desk.inbox / ".gitkeep").write_bytes(b"")
-    (desk.inbox / "batch.yaml").write_text("note: nothing yet\n")
     report = desk.ingest()
-    assert (report.ingested, report.refused, report.exit_code) == (0, 0, 0)
-    assert [found.code for found in report.findings] == ["inbox-empty"]
+    assert (report.ingested, codes(report), report.exit_code) == (0, ["inbox-empty"], 0)
+    assert report.finding_counts == {"inbox-empty": 1}
 
 
 def test_the_first_reason_is_that_of_a_record_not_of_a_batch_file(desk) -> None:
