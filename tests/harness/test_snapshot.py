@@ -65,6 +65,35 @@ def test_parts_keep_the_order_of_the_manifest(desk):
     ]
 
 
+def test_a_schema_written_out_in_the_manifest_keeps_the_order_of_its_members(tmp_path):
+    folder = tmp_path / "ordered"
+    folder.mkdir()
+    schema = {
+        "name": "ask",
+        "description": "Ask.",
+        "parameters": {"type": "object", "properties": {"zeta": {"type": "string"}, "alpha": {"type": "string"}}},
+    }
+    manifest = {"format": "tracemark/harness/1", "tool_bindings": {"ask": {"schema": schema}}}
+    (folder / "harness.yaml").write_text(json.dumps(manifest))
+    harness = load(folder)
+    again = snapshot.from_bytes(snapshot.to_bytes(harness))
+    assert again.identity == harness.identity
+    shown = json.dumps(harness.tool_schema("ask"))
+    assert list(json.loads(shown)["parameters"]["properties"]) == ["zeta", "alpha"]
+    assert json.dumps(again.tool_schema("ask")) == shown
+
+
+def test_a_schema_that_is_there_twice_and_differs_is_refused(tmp_path):
+    folder = tmp_path / "ordered"
+    folder.mkdir()
+    manifest = {"format": "tracemark/harness/1", "tool_bindings": {"ask": {"schema": {"name": "ask"}}}}
+    (folder / "harness.yaml").write_text(json.dumps(manifest))
+    written = snapshot.write(load(folder))
+    written["schemas"]["ask"] = '{"name":"tell"}'
+    with pytest.raises(IntegrityError, match="there twice"):
+        snapshot.read(written)
+
+
 def test_the_file_is_named_after_the_fingerprint():
     assert snapshot.file_name("tm1:" + "a" * 64) == "a" * 64 + ".json"
 
@@ -88,7 +117,7 @@ def changes(value, path=()):
         yield from changes(item, (*path, key))
 
 
-LABELS = {"findings", "incomplete"}
+LABELS = {"findings", "incomplete", "schemas"}
 
 
 @given(st.data())

@@ -64,12 +64,25 @@ def write(harness: Harness) -> JSON:
     for (component, part), keys in harness.includes.items():
         includes.setdefault(component, {})[part] = list(keys)
     optional = {
+        "schemas": _written_out(harness.manifest),
         "includes": includes,
         "unassigned": list(harness.unassigned),
         "findings": [found.as_json() for found in harness.findings],
         "incomplete": {component: list(parts) for component, parts in harness.incomplete.items()},
     }
     return snapshot | {member: value for member, value in optional.items() if value}
+
+
+def _written_out(described: Manifest) -> dict[str, str]:
+    """Return the schemas that the manifest itself holds, as text.
+
+    In what order their members stand is no identity, but it is what the model is shown.
+    """
+    return {
+        name: digest.ordered(binding.definition).decode()
+        for name, binding in described.tool_bindings.items()
+        if isinstance(binding.definition, dict)
+    }
 
 
 def read(snapshot: JSON) -> Harness:
@@ -113,8 +126,19 @@ def from_bytes(raw: bytes) -> Harness:
 _HINT = "restore the file with `git checkout` or `dvc pull`"
 
 
+def _in_order(described: dict[str, Any], schemas: dict[str, str]) -> dict[str, Any]:
+    """Return the manifest's members with the schemas that stand in it in their written order."""
+    bindings = dict(described.get("tool_bindings", {}))
+    for name, text in schemas.items():
+        schema = digest.load_canonical(text.encode())
+        if schema != bindings[name]["schema"]:
+            raise ValueError(f"the schema of {name} is there twice and differs")
+        bindings[name] = {**bindings[name], "schema": schema}
+    return {**described, "tool_bindings": bindings} if schemas else described
+
+
 def _read(snapshot: dict[str, Any]) -> Harness:
-    described = Manifest.model_validate(snapshot["manifest"])
+    described = Manifest.model_validate(_in_order(snapshot["manifest"], snapshot.get("schemas", {})))
     files = {str(key): _unpacked(packed) for key, packed in snapshot["files"].items()}
     closures = {entry: dict(modules) for entry, modules in snapshot["closures"].items()}
     includes: dict[Place, tuple[str, ...]] = {

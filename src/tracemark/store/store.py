@@ -16,7 +16,7 @@ from typing import Self
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publish, temporary_folder, write_atomic
-from tracemark.errors import IntegrityError, LockedError, TracemarkError, UsageError
+from tracemark.errors import LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
 from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError
@@ -163,6 +163,9 @@ class Store(Reading):
     def commit_harness(self, fingerprint: str, snapshot: JSON) -> bool:
         """Store the snapshot of a harness; to be called before the first trace that names it is committed.
 
+        Where one is stored already it stays: what may differ between two snapshots of one fingerprint (the label, the
+        layout of a schema file) is no identity, and whether a snapshot gives its fingerprint is what `check` proves.
+
         Args:
             fingerprint: the harness' fingerprint, which the caller has recomputed from the snapshot.
             snapshot: what `harness.snapshot.write` gave.
@@ -171,18 +174,12 @@ class Store(Reading):
             Whether it is new.
 
         Raises:
-            IntegrityError: when a different snapshot is stored under this fingerprint.
             OSError: when it could not be made durable.
         """
         path = self.layout.snapshot(fingerprint)
-        data = digest.canonical(snapshot) + b"\n"
         if path.exists():
-            if path.read_bytes() != data:
-                raise IntegrityError(
-                    "another snapshot is stored under this fingerprint", where=path.name, hint="tracemark check"
-                )
             return False
-        write_atomic(path, data)
+        write_atomic(path, digest.canonical(snapshot) + b"\n")
         return True
 
     def reindex(self, *, everything: bool = False) -> None:
