@@ -104,8 +104,8 @@ class Manifest(_Value):
     corpus: str
     """Digest over the names of all segments and annotations of the store, those of exports left out."""
     objects: dict[str, str]
-    """Git object ids of the content of `harness_versions` and `params.yaml` as they stood in the work tree; `absent` for
-    one that is not there, `unversioned` outside git."""
+    """Git object ids of the content of `harness_versions` and `params.yaml` as they stood in the work tree: `absent`
+    for one that is not there, `unversioned` outside git."""
     findings: list[dict[str, Any]]
     """Findings of the harness that weaken what its fingerprint says, such as `closure-incomplete`."""
     files: dict[str, File]
