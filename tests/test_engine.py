@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -30,6 +33,27 @@ def test_results_come_in_the_order_of_the_jobs(processes):
 
 def test_several_processes_take_part():
     assert len(set(engine.run(process, range(8), processes=2))) == 2
+
+
+KILLED = """
+import os, signal
+from tracemark import engine
+
+def process(_):
+    return os.getpid()
+
+for worker in engine.run(process, range(8), processes=2):
+    print(worker, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_with_the_process_that_they_work_for_also_when_it_is_killed():
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) as killed:
+        # the workers have the same standard output, which ends when the last of them has ended
+        (worker,) = killed.communicate(timeout=10)[0].split()
+    assert killed.returncode == -signal.SIGKILL
+    assert int(worker) != killed.pid
 
 
 def test_a_single_job_is_done_in_the_callers_process():

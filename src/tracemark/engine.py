@@ -4,7 +4,8 @@ A heavy verb is a function of one picklable job (a segment, a byte range of a so
 Results come back in the order of the jobs, whatever order they end in, so that a run does not depend on timing. No more
 than a few jobs per worker are under way, so memory does not grow with their number.
 
-Workers are forked where the caller has no threads (16 ms for a pool of two), else started by a fork server.
+Workers are forked where the caller has no threads (16 ms for a pool of two), else started by a fork server. A worker
+ends with the process that it works for, however that ends: one that lived on would hold its locks for ever.
 """
 
 from __future__ import annotations
@@ -58,10 +59,22 @@ def run(function: Callable[[Job], Result], jobs: Iterable[Job], *, processes: in
     gc.freeze()
     try:
         context = multiprocessing.get_context(method)
-        with ProcessPoolExecutor(count, mp_context=context, initializer=gc.disable) as pool:
+        with ProcessPoolExecutor(count, mp_context=context, initializer=_begin) as pool:
             yield from _in_order(pool, function, first, source, count * _AHEAD)
     finally:
         gc.unfreeze()
+
+
+def _begin() -> None:
+    gc.disable()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _in_order(
