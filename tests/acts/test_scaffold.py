@@ -12,6 +12,7 @@ import pytest
 from tracemark.acts import health, scaffold
 from tracemark.cli.main import run
 from tracemark.errors import LedgerChainError, NewerFormatError, ParamsError, UsageError
+from tracemark.harness.folder import IGNORED
 from tracemark.ledger.params import Params, read_params
 from tracemark.pipeline import dvcfile
 
@@ -112,6 +113,12 @@ def test_nothing_is_made_where_a_file_of_that_name_is_something_else(
     with pytest.raises(error):
         scaffold.init(tmp_path / "corpus")
     assert [found for found in (tmp_path / "corpus").rglob("*") if found.is_file()] == [path]
+
+
+def test_dvc_ignores_what_the_fingerprint_ignores_and_nothing_else() -> None:
+    ignored = scaffold.PATTERNS[".dvcignore"].splitlines()
+    assert ignored == [*IGNORED, ".tracemark/"]
+    assert (Path(__file__).resolve().parents[2] / ".dvcignore").read_text() == scaffold.PATTERNS[".dvcignore"]
 
 
 def test_a_file_is_no_place_for_a_corpus(tmp_path: Path) -> None:

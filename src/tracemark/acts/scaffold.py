@@ -22,6 +22,7 @@ from tracemark.acts.ingest import INBOX
 from tracemark.durable import make_folder, write_atomic
 from tracemark.errors import UsageError
 from tracemark.findings import Report
+from tracemark.harness.folder import IGNORED
 from tracemark.harness.harness import VERSIONS
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
@@ -58,21 +59,8 @@ export:
 
 PATTERNS = {
     ".gitignore": "/.tracemark/\n__pycache__/\n",
-    ".dvcignore": """\
-# what is made by running code, and what no harness counts as its file
-__pycache__/
-*.pyc
-.git/
-.DS_Store
-*~
-*.swp
-.tracemark/
-.mypy_cache/
-.pytest_cache/
-.ruff_cache/
-.hypothesis/
-.venv/
-""",
+    # exactly what no harness counts as its file, so that DVC sees a change of a harness when there is one and only then
+    ".dvcignore": "".join(f"{pattern}\n" for pattern in (*IGNORED, ".tracemark/")),
     ".gitattributes": "ledger.jsonl merge=union\n",
 }
 """Lists of patterns by file; a file that is there already gets the lines that it lacks."""
