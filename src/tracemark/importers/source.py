@@ -15,9 +15,10 @@ Invariants:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,11 +47,28 @@ class Job:
     """Bytes on disk."""
 
 
+class Refusals:
+    """Refused files, each looked at when its turn comes: what thousands of them begin with is never held at once.
+
+    Args:
+        makers: one for each file, in order.
+    """
+
+    def __init__(self, makers: Sequence[Callable[[], Refused]]) -> None:
+        self._makers = makers
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __iter__(self) -> Iterator[Refused]:
+        return (make() for make in self._makers)
+
+
 class Plan(NamedTuple):
     """What is to be read."""
 
     jobs: list[Job]
-    refused: list[Refused]
+    refused: Refusals
     """Files that no job reads, in order."""
     findings: list[Finding]
     """What is wrong beside the files, such as a broken `batch.yaml`."""
@@ -77,7 +95,7 @@ def plan(paths: Sequence[Path], *, format: str | None = None, limits: Limits | N
             raise UsageError(f"no such file or folder: {path}", hint="check the path")
         for found in files(path):
             if isinstance(found, Refused):
-                planner.refused.append(found)
+                planner.refused.append(partial(_same, found))
             elif (real := os.path.realpath(found.path)) not in seen:
                 seen.add(real)
                 planner.add(found)
@@ -104,7 +122,7 @@ class _Planner:
         self._batches = batch.Batches()
         self._pieces: list[tuple[Piece, int]] = []
         self._links = Links()
-        self.refused: list[Refused] = []
+        self.refused: list[Callable[[], Refused]] = []
         self.findings: list[Finding] = []
 
     def add(self, found: Found) -> None:
@@ -175,7 +193,7 @@ class _Planner:
             self._pieces.append((replace(piece, format=found.importer.name, unit=unit), size))
 
     def _refuse(self, code: str, piece: Piece, message: str, hint: str | None = None) -> None:
-        self.refused.append(refuse_piece(code, piece, message, hint))
+        self.refused.append(partial(refuse_piece, code, piece, message, hint))
 
     def result(self) -> Plan:
         """Return the plan: linked files know of each other, small files are put together, large ones cut."""
@@ -199,13 +217,17 @@ class _Planner:
             total = total + size if group else size
             group.append(piece)
         close()
-        return Plan(jobs, self.refused, [*self._batches.findings, *self.findings])
+        return Plan(jobs, Refusals(self.refused), [*self._batches.findings, *self.findings])
 
     def _linked(self, piece: Piece) -> Piece:
         linked = self._links.linked(piece.path)
         if linked is None:
             return piece
         return replace(piece, context=replace(piece.context, continues=linked[0], part_of=linked[1]))
+
+
+def _same(refused: Refused) -> Refused:
+    return refused
 
 
 def _cut(piece: Piece, size: int) -> Iterator[Piece]:

@@ -265,6 +265,14 @@ def test_thousands_of_refused_records_are_stored_in_files_of_bounded_size(desk) 
     desk.check()
 
 
+def test_refused_files_are_looked_at_when_their_turn_comes(desk) -> None:
+    paths = [desk.put(name, b"not a trace\n") for name in ("a.txt", "b.txt")]
+    planned = source.plan(paths)
+    assert len(planned.refused) == 2
+    paths[1].write_bytes(b"nor is this\n")
+    assert [refused.excerpt for refused in planned.refused] == [b"not a trace\n", b"nor is this\n"]
+
+
 def test_of_a_large_refused_file_the_beginning_is_kept(desk) -> None:
     desk.write("runs.jsonl", desk.document("t-1"))
     desk.put("large.bin", b"x" * (EXCERPT + 1000))
