@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracemark import digest
 from tracemark.acts import audit, decisions
+from tracemark.acts.corpus import Corpus
 from tracemark.errors import IntegrityError, NewerFormatError, UnknownNameError, UsageError
 from tracemark.model.harness import COMPONENTS
 
@@ -83,6 +85,29 @@ def test_a_damaged_trace_is_never_described(exported: Shop) -> None:
         audit.audit(exported.root, exported.ids()["t-0"])
 
 
+def test_without_an_accepted_harness_there_is_nothing_to_differ_from(shop: Shop) -> None:
+    shown = audit.audit(shop.root, shop.ids()["t-0"])
+    assert (shown.accepted, shown.accepted_harness, shown.differs_in) == (False, None, None)
+    shop.accept()
+    shown = audit.audit(shop.root, shop.ids()["t-0"])
+    assert (shown.accepted, shown.accepted_harness, shown.differs_in) == (True, shop.fingerprint(), [])
+
+
+def test_a_component_without_parts_is_vacuous_and_not_recorded(exported: Shop) -> None:
+    exported.record("r-1")
+    for task in ("r-1", "t-0"):
+        shown = audit.audit(exported.root, exported.ids()[task])
+        runtime = shown.components["runtime"]
+        assert (runtime["evidence"], runtime["parts"]) == ("vacuous", {})
+        assert runtime["digest"] == Corpus(exported.root).resolve("desk_a").identity.components["runtime"]
+    assert exported.export().rows == 4
+
+
+def test_of_a_target_with_too_few_digits_it_says_how_many_are_needed(exported: Shop) -> None:
+    with pytest.raises(UnknownNameError, match="at least 6 digits are needed"):
+        audit.audit(exported.root, exported.ids()["t-0"][:4])
+
+
 @pytest.mark.parametrize("target", ["nothing", "ffffffffffff", "../elsewhere"])
 def test_a_target_that_nothing_answers_to_is_an_error_with_a_next_step(exported: Shop, target: str) -> None:
     with pytest.raises((UnknownNameError, UsageError)) as error:
@@ -96,13 +121,15 @@ def test_a_target_that_nothing_answers_to_is_an_error_with_a_next_step(exported:
 def test_an_export_that_nobody_touched_has_no_findings(exported: Shop) -> None:
     report = audit.audit(exported.root, str(folder(exported)))
     assert isinstance(report, audit.ExportAudit)
-    assert (report.findings, report.exit_code, report.rows, report.export) == ((), 0, 3, "sft")
+    assert (report.findings, report.exit_code, report.rows, report.export) == ((), 0, 3, str(folder(exported)))
+    assert report.differences == 0
+    assert "rows that are, byte for byte, what the store gives now: 3 of 3" in report.proved
 
 
 def test_an_export_is_audited_from_within_its_folder_too(exported: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder(exported))
     report = audit.audit(exported.root, ".")
-    assert (report.findings, report.export) == ((), "sft")
+    assert (report.findings, report.export) == ((), ".")
 
 
 Tampering = Callable[[Shop], None]
@@ -203,7 +230,8 @@ def a_trace_was_contested_since(shop: Shop) -> None:
 
 @found_as("export-other-harness", "export-row-differs")
 def a_trace_was_settled_under_another_harness_since(shop: Shop) -> None:
-    decisions.stamp(shop.root, shop.ids()["t-0"], "desk_b", "the log names it", CLOCK)
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    decisions.stamp(shop.root, shop.ids()["t-0"], "desk_c", "the log names it", CLOCK)
 
 
 @found_as("export-other-harness")
@@ -229,6 +257,7 @@ def test_an_export_is_not_what_the_store_would_give_when(name: str, exported: Sh
     report = audit.audit(exported.root, str(folder(exported)))
     assert {found.code for found in report.findings} == expected
     assert report.exit_code == 1
+    assert report.differences == sum(found.code != "accepted-differs" for found in report.findings)
     assert all(found.hint for found in report.findings)
 
 
@@ -244,6 +273,35 @@ def test_a_manifest_of_a_newer_program_is_not_judged(exported: Shop) -> None:
     path.write_text(path.read_text().replace("tracemark/export/1", "tracemark/export/9"))
     with pytest.raises(NewerFormatError):
         codes(exported)
+
+
+def test_a_schema_file_in_another_order_changes_neither_rows_nor_audit(exported: Shop) -> None:
+    before = {path.name: path.read_bytes() for path in folder(exported).iterdir()}
+    path = exported.root / "harness_versions" / "desk_a" / "look.json"
+    fingerprint = exported.fingerprint()
+    path.write_text(json.dumps(reordered(json.loads(path.read_text()))))
+    assert exported.fingerprint() == fingerprint
+    assert audit.audit(exported.root, str(folder(exported))).findings == ()
+    exported.export()
+    assert {path.name: path.read_bytes() for path in folder(exported).iterdir()} == before
+
+
+def reordered(value: Any) -> Any:
+    """Return the members of every object the other way round."""
+    if isinstance(value, dict):
+        return {name: reordered(item) for name, item in reversed(value.items())}
+    return value
+
+
+def test_a_damaged_snapshot_of_the_harness_of_a_row_is_an_integrity_error(exported: Shop) -> None:
+    name = f"{exported.fingerprint().removeprefix('tm1:')}.json"
+    path = exported.root / "traces" / "harnesses" / name
+    path.write_text(path.read_text().replace("Look an order up", "Look a customer up"))
+    for use in (lambda: codes(exported), exported.export):
+        with pytest.raises(IntegrityError) as error:
+            use()
+        assert error.value.where == f"traces/harnesses/{name}"
+        assert error.value.hint
 
 
 # --- a harness

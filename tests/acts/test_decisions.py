@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
-from tracemark.acts import audit, decisions, health
+from tracemark.acts import audit, decisions, health, traces
 from tracemark.acts.corpus import Corpus
 from tracemark.durable import CrashPoint
 from tracemark.errors import (
@@ -39,7 +41,7 @@ def problems(shop: Shop) -> list[str]:
 def test_an_acceptance_is_in_the_ledger_and_in_params_with_comments_kept(shop: Shop) -> None:
     before = (shop.root / "params.yaml").read_text()
     accepted = shop.accept()
-    assert (accepted.previous, accepted.decided) == (None, True)
+    assert (accepted.previous, accepted.new_entry) == (None, True)
     after = (shop.root / "params.yaml").read_text()
     assert after == before.replace("harness: null", f"harness: {shop.fingerprint()}")
     (entry,) = chain.read(shop.root / chain.NAME).entries
@@ -51,13 +53,13 @@ def test_an_acceptance_is_in_the_ledger_and_in_params_with_comments_kept(shop: S
 def test_what_is_accepted_already_gets_no_second_entry(shop: Shop) -> None:
     first = shop.accept()
     again = shop.accept(reason="again")
-    assert (again.entry, again.decided) == (first.entry, False)
+    assert (again.entry, again.new_entry) == (first.entry, False)
     assert kinds(shop) == ["accept"]
 
 
 def test_a_harness_that_was_accepted_before_can_be_accepted_again(shop: Shop) -> None:
     for name in ("desk_a", "desk_b", "desk_a"):
-        assert shop.accept(name).decided
+        assert shop.accept(name).new_entry
     assert kinds(shop) == ["accept"] * 3
     assert Corpus(shop.root).accepted == shop.fingerprint()
 
@@ -147,7 +149,7 @@ def test_after_a_merge_of_two_acceptances_the_next_one_settles(shop: Shop) -> No
     shop.accept("desk_a")
     ledger.write_text(ledger.read_text() + theirs)
     assert problems(shop) == ["ledger-accept-conflict"]
-    assert shop.accept("desk_a").decided
+    assert shop.accept("desk_a").new_entry
     assert problems(shop) == []
 
 
@@ -236,22 +238,95 @@ def test_an_audit_after_a_stamp_shows_the_parts_of_the_harness_that_was_settled(
 
 
 def test_a_stamp_can_name_a_harness_that_nobody_claimed_or_none(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
     trace = shop.ids()["t-0"]
-    decisions.stamp(shop.root, trace, "desk_b", "the folder was misnamed", CLOCK)
+    decisions.stamp(shop.root, trace, "desk_c", "the folder was misnamed", CLOCK)
     shown = audit.audit(shop.root, trace)
-    identity = Corpus(shop.root).resolve("desk_b").identity
-    assert shown.components["prompt_templates"]["digest"] == identity.components["prompt_templates"]
+    identity = Corpus(shop.root).resolve("desk_c").identity
+    assert shown.components["observation_handlers"]["digest"] == identity.components["observation_handlers"]
     assert shown.evidence == "claimed"
     decisions.stamp(shop.root, trace, "none", "nobody knows", CLOCK)
     shown = audit.audit(shop.root, trace)
-    assert (shown.fingerprint, shown.evidence) == (None, "unrecorded")
+    assert (shown.fingerprint, shown.harness, shown.stated, shown.evidence) == (None, None, ["desk_a"], "unrecorded")
     with pytest.raises(NegativeAnswerError, match="settled so already"):
         decisions.stamp(shop.root, trace, "none", "nobody knows", CLOCK)
 
 
 def test_a_stamp_stores_the_harness_before_the_decision_that_names_it(shop: Shop) -> None:
-    write_version(shop.root, "desk_c", extra="Never run.")
+    write_version(shop.root, "desk_c", handler=" + '.'")
     fingerprint = shop.fingerprint("desk_c")
     decisions.stamp(shop.root, shop.ids()["t-0"], "desk_c", "the log names it", CLOCK)
     assert (shop.root / "traces" / "harnesses" / f"{fingerprint.removeprefix('tm1:')}.json").is_file()
     assert problems(shop) == []
+
+
+def other_prompt(shop: Shop) -> str:
+    return "prompt_templates system, step 1: '"
+
+
+def other_tool(shop: Shop) -> str:
+    folder = shop.root / "harness_versions" / "desk_c"
+    (folder / "system.txt").write_text((shop.root / "harness_versions" / "desk_a" / "system.txt").read_text())
+    schema = json.loads((folder / "look.json").read_text())
+    (folder / "look.json").write_text(json.dumps({**schema, "description": "Look another order up."}))
+    return "tool_bindings look: 'offered with another definition"
+
+
+def shorter_observations(shop: Shop) -> str:
+    folder = shop.root / "harness_versions" / "desk_c"
+    (folder / "system.txt").write_text((shop.root / "harness_versions" / "desk_a" / "system.txt").read_text())
+    manifest = (folder / "harness.yaml").read_text()
+    (folder / "harness.yaml").write_text(manifest.replace("observe.py:observe'}", "observe.py:observe', prefix: seen}"))
+    return 'observation_handlers observe, step 3: "does not begin as declared'
+
+
+@pytest.mark.parametrize("exclude", [other_prompt, other_tool, shorter_observations])
+@pytest.mark.parametrize("claimed", ["desk_a", None])
+def test_no_stamp_puts_a_trace_under_a_harness_that_its_content_excludes(
+    shop: Shop, exclude: Callable[[Shop], str], claimed: str | None
+) -> None:
+    write_version(shop.root, "desk_c", extra="Never run.")
+    expected = exclude(shop)
+    shop.ingest([document("n-1")], claimed, "new")
+    trace = shop.ids()["n-1"]
+    with pytest.raises(NegativeAnswerError) as refused:
+        decisions.stamp(shop.root, trace[:12], "desk_c", "the log names it", CLOCK)
+    assert "the content excludes desk_c: " + expected in refused.value.message
+    assert (refused.value.where, refused.value.hint) == (trace, f"tracemark audit {trace[:12]}")
+    assert kinds(shop) == []
+    assert not (shop.root / "traces" / "harnesses" / f"{shop.fingerprint('desk_c').removeprefix('tm1:')}.json").exists()
+
+
+def test_what_an_importer_saw_and_no_trajectory_keeps_excludes_a_harness_too(shop: Shop) -> None:
+    place = {"component": "runtime", "part": "limits", "text": "another limit"}
+    components = Corpus(shop.root).resolve("desk_b").identity.components
+    declared = {
+        "name": "b",
+        "components": {n: {"digest": d, "evidence": "claimed", "parts": {}} for n, d in components.items()},
+    }
+    run = document("n-1", extra="Be brief.")
+    run["extra"]["tracemark"]["harness"] = {"declared": declared, "contradictions": [place]}
+    shop.ingest([run], None, "carried")
+    with pytest.raises(NegativeAnswerError, match="runtime limits: 'another limit'"):
+        decisions.stamp(shop.root, shop.ids()["n-1"], "desk_b", "the log names it", CLOCK)
+    assert kinds(shop) == []
+
+
+def test_a_sub_agents_document_is_excluded_by_nothing(shop: Shop) -> None:
+    shop.ingest([document("n-1", extra="Another prompt.", role="subagent")], None, "sub")
+    trace = shop.ids()["n-1"]
+    decisions.stamp(shop.root, trace, "desk_a", "the parent's log names it", CLOCK)
+    shown = audit.audit(shop.root, trace)
+    assert shown.fingerprint == shop.fingerprint()
+    assert shown.fingerprint in shown.fits
+
+
+def test_a_trace_that_was_settled_keeps_the_places_where_an_earlier_statement_was_wrong(shop: Shop) -> None:
+    shop.ingest([document("n-1")], "desk_b", "wrong")
+    trace = shop.ids()["n-1"]
+    decisions.stamp(shop.root, trace, "desk_a", "the log names it", CLOCK)
+    shown = audit.audit(shop.root, trace)
+    assert (shown.harness, shown.stated) == ("desk_a", ["desk_b"])
+    assert [(place["harness"], place["part"]) for place in shown.contradictions] == [("desk_b", "system")]
+    (row,) = [row for row in traces.rows(shop.root, traces.TraceFilter()) if row["trace_id"] == trace]
+    assert (row["harness"], row["flags"]) == ("desk_a", ["contradicted"])

@@ -279,6 +279,15 @@ def test_a_refusal_says_how_many_more_runs_under_which_harness_are_needed(shop: 
     assert "at least 1 more successful runs under desk_a" in str(refused.value.hint)
 
 
+def test_a_refusal_names_the_limit_that_leaves_out_what_would_fit(shop: Shop) -> None:
+    too_few(shop)
+    shop.set(("tool_calls: [2, 60]", "tool_calls: [3, 60]"))
+    with pytest.raises(ExportRefusedError) as refused:
+        shop.export()
+    assert "at least 4 more successful runs under desk_a" in str(refused.value.hint)
+    assert "change params.yaml: export.sft.tool_calls [3, 60] leaves out 3" in str(refused.value.hint)
+
+
 def test_a_refusal_leaves_an_earlier_export_whole(shop: Shop) -> None:
     shop.accept()
     shop.export()

@@ -56,7 +56,7 @@ def test_unusable_parameters_are_a_finding(shop: Shop) -> None:
 def test_siblings_that_content_cannot_tell_apart_are_a_warning(shop: Shop) -> None:
     write_version(shop.root, "desk_c", handler=" + '.'")
     found = health.check(shop.root).findings
-    assert {(one.code, one.severity) for one in found} == {("siblings-differ-in-handler", Severity.WARNING)}
+    assert {(one.code, one.severity) for one in found} == {("siblings-alike", Severity.WARNING)}
 
 
 def test_an_accepted_harness_that_was_edited_before_it_ran_is_a_warning(shop: Shop) -> None:

@@ -13,7 +13,7 @@ from tracemark.acts import decisions, traces
 from tracemark.acts.traces import TraceFilter
 from tracemark.errors import IntegrityError, NoStoreError, UnknownNameError, UsageError
 
-from .conftest import CLOCK, Shop, document
+from .conftest import CLOCK, Shop, document, write_version
 
 
 def listed(shop: Shop, **wanted: Any) -> list[str]:
@@ -63,12 +63,19 @@ def test_of_a_trace_without_a_harness_the_observed_digests_are_shown(shop: Shop)
 
 def test_what_was_decided_shows_in_the_flags(shop: Shop) -> None:
     decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
-    decisions.stamp(shop.root, shop.ids()["t-1"], "desk_b", "misnamed", CLOCK)
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    decisions.stamp(shop.root, shop.ids()["t-1"], "desk_c", "misnamed", CLOCK)
     rows = {row["task"]: row for row in traces.list_(shop.root, TraceFilter()).traces}
     assert rows["t-0"]["flags"] == ["retracted"]
-    assert (rows["t-1"]["harness"], rows["t-1"]["fingerprint"]) == ("desk_b", shop.fingerprint("desk_b"))
-    assert "t-1" in listed(shop, harness="desk_b")
+    assert (rows["t-1"]["harness"], rows["t-1"]["fingerprint"]) == ("desk_c", shop.fingerprint("desk_c"))
+    assert "t-1" in listed(shop, harness="desk_c")
     assert "t-1" not in listed(shop, harness="desk_a")
+
+
+def test_a_trace_that_its_content_refutes_is_listed_under_no_harness(shop: Shop) -> None:
+    shop.ingest([document("n-1")], "desk_b", "wrong")
+    rows = {row["task"]: row for row in traces.list_(shop.root, TraceFilter(harness="none")).traces}
+    assert (rows["n-1"]["harness"], rows["n-1"]["fingerprint"], rows["n-1"]["flags"]) == (None, None, ["contradicted"])
 
 
 @pytest.mark.parametrize("wanted", [{"status": "sucess"}, {"harness": "nobody"}])

@@ -54,10 +54,10 @@ class Export:
     present: Present = field(init=False)
 
     def __post_init__(self) -> None:
-        self.present = Present(accepted=frozenset({A}), fetch=self.store.get, tools=TOOLS)
+        self.present = Present(accepted=frozenset({A}), fetch=self.store.get, tools=TOOLS.get)
 
     def found(self) -> list[tuple[str, str]]:
-        return [(found.code, found.where) for found in audit(self.folder, self.present)]
+        return [(found.code, found.where) for found in audit(self.folder, self.present).differences]
 
     def change(self, name: str, **changes: Any) -> None:
         held = self.store[name]
@@ -96,6 +96,31 @@ def first(export: Export) -> str:
 
 def test_an_export_that_the_store_would_give_again_has_no_findings(export: Export) -> None:
     assert export.found() == []
+
+
+def test_what_was_found_to_be_so_is_said_with_its_number(export: Export) -> None:
+    assert audit(export.folder, export.present).proved() == (
+        "rows that are, byte for byte, what the store gives now: 3 of 3",
+        "rows whose trace is stored, and its bytes give its id: 3 of 3",
+        "rows of the accepted harness, neither retracted nor contested: 3 of 3",
+        "files with the SHA-256 that the manifest states: 2 of 2",
+        "the manifest is the one that the store records, and its counts add up",
+    )
+
+
+def test_nothing_is_called_proved_of_a_row_or_file_that_has_a_difference(export: Export) -> None:
+    one, two, three = sorted(export.store)
+    export.change(one, retracted=True)
+    held = export.store[two]
+    export.store[two] = replace(held, line=held.line.replace(b"answer", b"another"))
+    del export.store[three]
+    export.edit(manifest.CARD, lambda data: data + b"more")
+    export.edit(manifest.NAME, lambda data: data.replace(b'"policy": "unique"', b'"policy": "recorded"'))
+    audited = audit(export.folder, export.present)
+    assert (audited.rows, audited.ids, audited.usable, audited.files) == (1, 1, 1, 1)
+    assert not any("manifest is the one" in sentence for sentence in audited.proved())
+    (export.folder / manifest.NAME).unlink()
+    assert audit(export.folder, export.present).proved() == ()
 
 
 def test_a_trace_that_is_gone_is_named(export: Export) -> None:
@@ -142,14 +167,14 @@ def test_a_trace_retracted_or_contested_since_is_named(export: Export) -> None:
 
 def test_a_trace_regraded_since_is_named_with_the_column(export: Export) -> None:
     export.change(first(export), grader="another")
-    (found,) = audit(export.folder, export.present)
+    (found,) = audit(export.folder, export.present).differences
     assert found.code == "export-row-differs"
     assert found.message == 'tracemark_grader is null instead of "another"'
 
 
 def test_an_edited_row_is_named_with_the_column_and_the_place(export: Export) -> None:
     export.edit(sft.FILE, lambda data: data.replace(b"answer", b"answQr", 1))
-    found = audit(export.folder, export.present)
+    found = audit(export.folder, export.present).differences
     assert [one.code for one in found] == ["export-file-differs", "export-row-differs"]
     assert found[1].message == "messages[3].content differs from character 4: 'Qr' instead of 'er'"
 
@@ -161,17 +186,17 @@ def test_other_bytes_for_the_same_values_are_named(export: Export) -> None:
 
 def test_a_member_in_another_order_is_named_with_both_orders(export: Export) -> None:
     export.edit(sft.FILE, lambda data: data.replace(b'"role":"user","content":"question 0"', swapped(b"question 0"), 1))
-    found = audit(export.folder, export.present)
+    found = audit(export.folder, export.present).differences
     assert [one.code for one in found] == ["export-file-differs", "export-row-differs"]
     assert found[1].message == "messages[0] has its members as content, role instead of role, content"
 
 
-def test_a_harness_whose_schema_file_was_reordered_since_no_longer_gives_the_rows(export: Export) -> None:
+def test_a_tool_whose_members_stand_in_another_order_is_named_with_both_orders(export: Export) -> None:
     assert export.found() == []
     (tool,) = TOOLS[A]
     reordered = dict(reversed(tool["parameters"].items()))
-    export.present = replace(export.present, tools={A: [{**tool, "parameters": reordered}]})
-    found = audit(export.folder, export.present)
+    export.present = replace(export.present, tools=lambda _: [{**tool, "parameters": reordered}])
+    found = audit(export.folder, export.present).differences
     assert [one.code for one in found] == ["export-row-differs"] * 3
     assert found[0].message == (
         "tools[0].function.parameters has its members as properties, type instead of type, properties"

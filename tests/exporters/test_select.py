@@ -191,6 +191,25 @@ def test_too_few_rows_are_refused_with_what_is_needed() -> None:
     assert "19 more successful runs under desk_a" in str(caught.value.hint)
 
 
+def test_limits_that_leave_out_what_would_fit_are_named_with_their_parameter() -> None:
+    caps = Caps(per_task=1, total=100, minimum=20, tool_calls=(2, 60))
+    traces = [trace(1, tool_calls=1), trace(2, tool_calls=5), trace(3, tool_calls=5)]
+    with pytest.raises(ExportRefusedError) as caught:
+        require_enough(chosen(*traces, caps=caps), caps, "desk_a")
+    assert str(caught.value.hint).split("; or ") == [
+        "record at least 19 more successful runs under desk_a (at most 1 of a task counts) and ingest them",
+        "change params.yaml: export.sft.tool_calls [2, 60] leaves out 1",
+        "change params.yaml: export.sft.per_task 1 leaves out 1",
+    ]
+
+
+def test_no_runs_are_asked_for_where_the_total_is_below_the_minimum() -> None:
+    caps = replace(OFF, total=1, minimum=2)
+    with pytest.raises(ExportRefusedError) as caught:
+        require_enough(chosen(trace(1), trace(2), caps=caps), caps, "desk_a")
+    assert caught.value.hint == "change params.yaml: export.sft.total 1 is less than the 2 that are needed"
+
+
 def test_an_empty_export_is_refused_even_without_a_minimum() -> None:
     with pytest.raises(ExportRefusedError):
         require_enough(chosen(), OFF, "desk_a")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark import digest
-from tracemark.acts.export_job import tools_of
+from tracemark.acts.corpus import tools_of
 from tracemark.exporters import sft
 from tracemark.exporters.select import Facts
 from tracemark.harness import snapshot

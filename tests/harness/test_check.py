@@ -1,12 +1,13 @@
 """Everything that is wrong or uncertain about harness versions."""
 
+import dataclasses
 import json
 
 import pytest
 
 from tracemark.findings import CODES, Severity
 from tracemark.harness import snapshot
-from tracemark.harness.check import check, check_folder, siblings
+from tracemark.harness.check import check, check_folder, together
 
 
 def findings(desk):
@@ -156,18 +157,65 @@ def test_a_schema_from_an_entry_is_reported_as_not_supported(desk):
     assert [code for code, _ in findings(desk)] == ["manifest-unsupported"]
 
 
-def test_siblings_that_differ_only_in_a_handler_are_a_warning(desk, other):
-    other.replace("logic/handlers.py", "return text\n", "return text.strip()\n")
-    (found,) = siblings([desk.load(), other.load()])
-    assert (found.code, found.severity) == ("siblings-differ-in-handler", Severity.WARNING)
+def alike(*versions):
+    found = together([version.load() for version in versions])
+    assert {(CODES[one.code].severity, one.severity) for one in found} <= {(Severity.WARNING, Severity.WARNING)}
+    return [one for one in found if one.code == "siblings-alike"]
 
 
-def test_siblings_that_differ_elsewhere_or_nowhere_are_none(desk, other):
-    assert siblings([desk.load(), other.load()]) == []
+@pytest.mark.parametrize(
+    ("file", "old", "new", "component"),
+    [
+        ("logic/handlers.py", "return text\n", "return text.strip()\n", "observation_handlers"),
+        ("logic/tools.py", "return 1", "return 2", "tool_bindings"),
+        ("logic/reply.py", "\n", "\n\n", "runtime"),
+    ],
+)
+def test_siblings_that_no_content_can_tell_apart_are_a_warning(desk, other, file, old, new, component):
+    other.write(file, (other.path / file).read_text().replace(old, new, 1))
+    (found,) = alike(desk, other)
+    assert f"they differ only in {component}, " in found.message
+    assert all(version.load().fingerprint[:16] in found.where for version in (desk, other))
+
+
+def test_siblings_that_content_can_tell_apart_or_that_are_the_same_are_none(desk, other):
+    assert alike(desk, other) == []
     other.replace("prompts/system.md", "exact", "kind")
-    assert siblings([desk.load(), other.load()]) == []
+    assert alike(desk, other) == []
     other.replace("logic/handlers.py", "return text\n", "return text.strip()\n")
-    assert siblings([desk.load(), other.load()]) == []
+    assert alike(desk, other) == []
+
+
+def test_many_that_are_alike_are_one_finding(desk, other):
+    versions = [desk.load()]
+    for number in range(3):
+        other.write("logic/handlers.py", (other.path / "logic/handlers.py").read_text() + f"# {number}\n")
+        versions.append(other.load())
+    (found,) = [one for one in together(versions) if one.code == "siblings-alike"]
+    assert all(version.fingerprint[:16] in found.where for version in versions)
+
+
+def test_the_snapshot_of_an_edited_folder_is_said_to_be_what_it_was(desk):
+    before = snapshot.read(snapshot.write(desk.load()))
+    desk.replace("logic/handlers.py", "return text\n", "return text.strip()\n")
+    (found,) = together([desk.load(), before])
+    assert "(folder, " in found.where
+    assert "(snapshot, " in found.where
+    assert f"the snapshot is what {desk.load().name!r} was before it was edited" in found.message
+
+
+def test_two_versions_that_answer_to_one_name_are_a_warning(desk, other):
+    other.replace("prompts/system.md", "exact", "kind")
+    other.replace("harness.yaml", "name: desk", "name: third")
+    assert together([desk.load(), other.load()]) == []
+    for label in (desk.load().name, desk.path.name):
+        named = dataclasses.replace(other.load(), name=label)
+        (found,) = together([desk.load(), named])
+        assert (found.code, found.severity) == ("name-shared", Severity.WARNING)
+        assert found.where == f"harness_versions/{desk.path.name}, harness_versions/{other.path.name}"
+        assert repr(label) in found.message
+    # a folder and its own earlier snapshot share their name rightly
+    assert together([desk.load(), dataclasses.replace(other.load(), name=desk.load().name, folder=None)]) == []
 
 
 def test_every_finding_is_in_the_table_with_a_next_step(desk):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.corpus import Corpus, is_short, open_store
 from tracemark.acts.export import KIND
-from tracemark.acts.export_job import tools_of
-from tracemark.acts.provenance import components, standing
+from tracemark.acts.provenance import components, content_in, contradictions, declared_name, standing
 from tracemark.errors import UnknownNameError
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
@@ -24,7 +24,6 @@ from tracemark.exporters.select import facts
 from tracemark.findings import Report
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, fits
-from tracemark.importers.atif import content_of
 from tracemark.model.harness import COMPONENTS
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions, Selection, State
@@ -41,21 +40,28 @@ class TraceAudit(Report):
     fingerprint: str | None
     """The harness under which it counts now; None when it counts under none."""
     harness: str | None
-    """Its label."""
+    """Its label; None when it counts under none."""
+    stated: list[str]
+    """Labels of the harnesses that anybody stated for it, sorted; empty when nobody did."""
     evidence: str
     """That of the weakest component; `unrecorded` when nobody names a harness."""
     components: dict[str, dict[str, Any]]
     """Component to `digest`, `evidence`, `parts` (part to `digest` and `evidence`) and `observed` (digests of what the
-    content itself shows, each with `part` and `form`). Where nobody declared a component, the observed digests stand in
-    place of its parts, each with its `form`; `digest` is null where the content shows nothing either."""
+    content itself shows, each with `part` and `form`). The evidence of a declared component that has no parts is
+    `vacuous`: there was nothing to record. Where nobody declared a component, the observed digests stand in place of
+    its parts, each with its `form`; `digest` is null where the content shows nothing either."""
     contradictions: list[dict[str, Any]]
-    """Where content and stated harness disagree."""
+    """Where the content disagrees with a harness that was stated: `harness` (its label), `component`, `part`, `step`
+    (absent when the place is no step), `text`. They stay when the trace is settled under another harness."""
     fits: list[str]
     """Fingerprints of the known harnesses that the content does not exclude."""
     accepted: bool
     """Whether it counts under the accepted harness or a declared equivalent."""
-    differs_in: list[str]
-    """`component/part` in which it differs from the accepted harness, as far as can be told."""
+    accepted_harness: str | None
+    """Fingerprint of the accepted harness; None when none is accepted."""
+    differs_in: list[str] | None
+    """`component/part` in which it differs from the accepted harness, as far as can be told; None when there is nothing
+    to compare with: no harness is accepted, or nobody knows the texts of the accepted one."""
     status: str
     """`success`, `failure`, `error` or `unknown`."""
     outcome: dict[str, Any]
@@ -79,7 +85,7 @@ class ExportAudit(Report):
     """Whether an export is what the store would give now."""
 
     export: str
-    """Name of the folder."""
+    """The folder, as it was named."""
     fingerprint: str | None
     """The harness that its manifest names; None when there is no readable manifest."""
     policy: str | None
@@ -88,6 +94,10 @@ class ExportAudit(Report):
     """Rows that its manifest counts; 0 without one."""
     outcomes: dict[str, int]
     """What its manifest says of the rows' success."""
+    differences: int
+    """How many differences from what the store would give now were found; each is a finding."""
+    proved: tuple[str, ...]
+    """What was derived again and found to be so, one sentence each."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +145,9 @@ def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
                 return audit_trace(corpus, store, store.resolve(target))
         if folder.is_dir():
             return audit_export(root, folder)
+        short = f" (of an id at least {SHORTEST_PREFIX} digits are needed)" if is_short(target) else ""
         raise UnknownNameError(
-            f"{target!r} is no export folder, no harness and no trace id",
+            f"{target!r} is no export folder, no harness and no trace id{short}",
             hint=f"{unknown.hint}; tracemark traces list",
         ) from None
 
@@ -154,17 +165,19 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
     fingerprint = state.row.fingerprint
     said = store.statements([trace_id])[trace_id]
     joined = standing(said, state, decisions, corpus.by_fingerprint.get(fingerprint or ""))
-    content = content_of(line["trajectory"])
+    content = content_in(line)
     return TraceAudit(
         findings=tuple(store.findings),
         trace_id=trace_id,
         fingerprint=fingerprint,
-        harness=corpus.name_of(fingerprint) or state.row.harness,
+        harness=(corpus.name_of(fingerprint) or state.row.harness) if fingerprint else None,
+        stated=sorted({name for one in said if (name := declared_name(one.harness)) is not None}),
         evidence=state.row.evidence,
         components=components(joined.harness),
-        contradictions=joined.harness.get("contradictions") or [],
+        contradictions=contradictions(said),
         fits=fits(corpus.matchers.values(), content),
         accepted=fingerprint is not None and fingerprint in corpus.equivalents(),
+        accepted_harness=corpus.accepted,
         differs_in=_differences(corpus, joined, content),
         status=state.row.status,
         outcome=joined.outcome,
@@ -189,21 +202,21 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
         present = exports.Present(
             accepted=corpus.equivalents(),
             fetch=_Fetch(store, corpus.store_decisions),
-            tools={harness.fingerprint: tools_of(harness) for harness in corpus.harnesses},
+            tools=cache(corpus.offered),
             recorded=recorded,
         )
-        findings = [*store.findings, *corpus.acceptance_findings(), *exports.audit(folder, present)]
-    name = folder.resolve().name
-    if any(found.code == "export-manifest-unreadable" for found in findings):
-        return ExportAudit(tuple(findings), name, None, None, 0, {})
-    manifest, _ = manifests.decode((folder / manifests.NAME).read_bytes())
+        audited = exports.audit(folder, present)
+        findings = [*store.findings, *corpus.acceptance_findings(), *audited.differences]
+    manifest = audited.manifest
     return ExportAudit(
         findings=tuple(findings),
-        export=name,
-        fingerprint=manifest.harness.fingerprint,
-        policy=manifest.policy,
-        rows=manifest.counts.rows,
-        outcomes=manifest.outcomes,
+        export=str(folder),
+        fingerprint=manifest.harness.fingerprint if manifest else None,
+        policy=manifest.policy if manifest else None,
+        rows=manifest.counts.rows if manifest else 0,
+        outcomes=manifest.outcomes if manifest else {},
+        differences=len(audited.differences),
+        proved=audited.proved(),
     )
 
 
@@ -260,11 +273,11 @@ def _may_be_trace(target: str) -> bool:
     return SHORTEST_PREFIX <= len(target) <= 64 and all(digit in "0123456789abcdef" for digit in target)
 
 
-def _differences(corpus: Corpus, joined: Joined, content: Content) -> list[str]:
+def _differences(corpus: Corpus, joined: Joined, content: Content) -> list[str] | None:
     """Return in which parts the trace differs from the accepted harness: by its stamp, else by its content."""
     accepted = corpus.by_fingerprint.get(corpus.accepted or "")
     if accepted is None:
-        return []
+        return None
     declared = (joined.harness.get("declared") or {}).get("components")
     if not declared:
         judged = corpus.matchers[accepted.fingerprint].judge(content)

@@ -11,16 +11,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from string import hexdigits
+from typing import Any
 
 from tracemark import digest
-from tracemark.errors import ManifestError, UnknownNameError, UsageError
+from tracemark.errors import IntegrityError, ManifestError, UnknownNameError, UsageError
 from tracemark.findings import Finding
-from tracemark.harness.harness import VERSIONS, Harness, known_with_findings
+from tracemark.harness import snapshot
+from tracemark.harness.harness import SNAPSHOTS, VERSIONS, Harness, known_with_findings
 from tracemark.harness.match import Matcher
 from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.params import Params
 from tracemark.ledger.state import LedgerState, state
+from tracemark.store.layout import Layout
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions
 from tracemark.store.store import Store
@@ -80,6 +84,20 @@ class Corpus:
         """The known harnesses by fingerprint."""
         return {harness.identity.fingerprint: harness for harness in self.harnesses}
 
+    def offered(self, fingerprint: str) -> list[dict[str, Any]] | None:
+        """Return the definitions of a harness's tools as a request holds them; None when nobody knows the harness.
+
+        They are read from the snapshot that was stored with the first trace of the harness, and from a folder only
+        where there is none: schema files whose members were put in another order keep the fingerprint, and what a row
+        shows a model must not change with them.
+
+        Raises:
+            IntegrityError: when the snapshot is damaged.
+        """
+        path = Layout(self.root).snapshot(fingerprint)
+        harness = _stored(path, fingerprint) if path.is_file() else self.by_fingerprint.get(fingerprint)
+        return tools_of(harness) if harness is not None else None
+
     @cached_property
     def matchers(self) -> dict[str, Matcher]:
         """A matcher for each known harness, by fingerprint."""
@@ -125,7 +143,10 @@ class Corpus:
             listed = ", ".join(harness.identity.fingerprint[:16] for harness in found)
             raise UsageError(f"{name!r} names {len(found)} harnesses: {listed}", hint="name one by its fingerprint")
         names = ", ".join(sorted({harness.name for harness in self.harnesses})) or "none yet"
-        raise UnknownNameError(f"no harness answers to {name!r}", hint=f"known: {names} (tracemark harness list)")
+        short = f" (of a fingerprint at least {SHORTEST_PREFIX} digits are needed)" if is_short(name) else ""
+        raise UnknownNameError(
+            f"no harness answers to {name!r}{short}", hint=f"known: {names} (tracemark harness list)"
+        )
 
     def broken(self, name: str) -> list[Finding]:
         """Return what keeps the version in the folder `name` from being read; empty when nothing does."""
@@ -145,6 +166,29 @@ class Corpus:
             for fingerprint, harness in self.by_fingerprint.items()
             if fingerprint.removeprefix(digest.FINGERPRINT_PREFIX).startswith(bare)
         ]
+
+
+def tools_of(harness: Harness) -> list[dict[str, Any]]:
+    """Return the definitions of a harness's tools as a request holds them."""
+    names = sorted(harness.manifest.tool_bindings)
+    return [{"type": "function", "function": harness.tool_schema(name)} for name in names]
+
+
+def is_short(name: str) -> bool:
+    """Return whether `name` may be meant as an id or a fingerprint, and has too few digits to name one."""
+    digits = name.removeprefix(digest.FINGERPRINT_PREFIX)
+    return 0 < len(digits) < SHORTEST_PREFIX and set(digits) <= set(hexdigits)
+
+
+def _stored(path: Path, fingerprint: str) -> Harness:
+    try:
+        harness = snapshot.from_bytes(path.read_bytes())
+        if harness.fingerprint == fingerprint:
+            return harness
+        problem = IntegrityError(f"the snapshot holds {harness.fingerprint}, which is not its name")
+    except IntegrityError as error:
+        problem = error
+    raise IntegrityError(problem.message, where=f"{SNAPSHOTS}/{path.name}", hint=problem.hint or "tracemark check")
 
 
 @contextmanager

@@ -3,23 +3,31 @@
 Invariants:
 - a decision is written to the ledger first, and what follows from it (`params.yaml: accepted`) after that. When a crash
   comes between the two, `check` names the command, and running it again completes the decision without a second entry;
-- nothing is decided twice: what stands already gets no entry.
+- nothing is decided twice: what stands already gets no entry;
+- no decision puts a trace under a harness that its content excludes: people settle what content leaves open.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
+from tracemark.acts.provenance import content_in, worded
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError
 from tracemark.findings import Report, Severity
 from tracemark.harness import snapshot
 from tracemark.harness.check import check
+from tracemark.harness.harness import Harness
+from tracemark.harness.match import Matcher
 from tracemark.ledger import chain, params
 from tracemark.ledger.params import set_accepted
 from tracemark.model.decision import Kind
+from tracemark.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class Accepted(Report):
     """Fingerprint of the harness accepted before; None when there was none."""
     entry: str
     """Digest of the ledger entry that holds the decision."""
-    decided: bool
+    new_entry: bool
     """Whether the entry was written now; false when the decision stood already, with the reason given then."""
 
 
@@ -79,8 +87,8 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
     stated = corpus.accepted
     fingerprint, previous = harness.fingerprint, corpus.decisions.harness
     entry = corpus.decisions.accepted_by
-    decided = entry is None or previous != fingerprint
-    if entry is None or decided:
+    new_entry = entry is None or previous != fingerprint
+    if entry is None or new_entry:
         entry = chain.append(
             root / chain.NAME,
             Kind.ACCEPT,
@@ -91,7 +99,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
         )
     if stated != fingerprint:
         set_accepted(root / params.NAME, fingerprint)
-    return Accepted(findings, harness.name, fingerprint, previous, entry.digest, decided)
+    return Accepted(findings, harness.name, fingerprint, previous, entry.digest, new_entry)
 
 
 def retract(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
@@ -126,19 +134,38 @@ def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> De
 
     Raises:
         UnknownNameError: when no trace or no harness answers.
-        NegativeAnswerError: when the trace is settled so already.
+        NegativeAnswerError: when the trace is settled so already, or its content excludes the harness.
+        IntegrityError: when the stored bytes are not those of the id.
     """
     corpus = Corpus(root)
-    fingerprint = None if harness == NO_HARNESS else corpus.resolve(harness).fingerprint
+    chosen = None if harness == NO_HARNESS else corpus.resolve(harness)
+    fingerprint = chosen.fingerprint if chosen is not None else None
     with open_store(root) as store:
         trace_id = store.resolve(trace)
         if corpus.decisions.stamps.get(trace_id, "") == fingerprint:
             raise NegativeAnswerError("the trace is settled so already", where=trace_id, hint=_audit(trace_id))
-        # its texts must be stored before anything counts under it
-        if fingerprint is not None:
-            store.commit_harness(fingerprint, snapshot.write(corpus.by_fingerprint[fingerprint]))
+        if chosen is not None:
+            _require_possible(store, trace_id, chosen)
+            # its texts must be stored before anything counts under it
+            store.commit_harness(chosen.fingerprint, snapshot.write(chosen))
     entry = chain.append(root / chain.NAME, Kind.STAMP, {"trace": trace_id, "fingerprint": fingerprint}, reason, clock)
     return Decided((), Kind.STAMP.value, trace_id, entry.digest)
+
+
+def _require_possible(store: Store, trace_id: str, harness: Harness) -> None:
+    """Make sure that neither the content of a trace nor an earlier comparison with it excludes a harness."""
+    content = content_in(digest.load_canonical(store.get(trace_id)))
+    places: list[Mapping[str, Any]] = [place.as_json() for place in Matcher(harness).judge(content).contradictions]
+    for said in store.statements([trace_id])[trace_id]:
+        stamp = said.harness or {}
+        declared = (stamp.get("declared") or {}).get("components") or {}
+        if {name: part["digest"] for name, part in declared.items()} == dict(harness.identity.components):
+            # an importer sees more of its source than the trajectory keeps
+            places += stamp.get("contradictions") or []
+    if places:
+        raise NegativeAnswerError(
+            f"the content excludes {harness.name}: {worded(places)}", where=trace_id, hint=_audit(trace_id)
+        )
 
 
 def _audit(trace_id: str) -> str:

@@ -1,5 +1,7 @@
 """`export sft`: the recorded successes of the accepted harness, as rows that a trainer reads, and a manifest.
 
+A row of a harness that was declared equivalent holds that harness's own tool definitions, as the model was shown them.
+
 The catalogue decides what it can; segments are opened only of fingerprints that are accepted or declared equivalent.
 
 Invariants:
@@ -131,10 +133,11 @@ def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:
 def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, verdicts: list[Verdict]) -> Iterator[ExportJob]:
     """Yield a job for each segment of which a line must be read; the verdicts on all other traces go to `verdicts`."""
     harnesses = tuple(corpus.harnesses)
+    bound = {fingerprint: corpus.offered(fingerprint) for fingerprint in sorted(terms.accepted)}
     for number, batch in enumerate(store.batches(Selection(), corpus.store_decisions)):
         traces = tuple(_undecided(batch, terms, verdicts))
         if traces:
-            yield ExportJob(batch.path, traces, terms, harnesses, folder / f"rows-{number:06d}")
+            yield ExportJob(batch.path, traces, terms, harnesses, bound, folder / f"rows-{number:06d}")
 
 
 def _undecided(batch: Batch, terms: Terms, verdicts: list[Verdict]) -> Iterator[tuple[Any, Facts]]:

@@ -6,6 +6,7 @@ and the caller, who sees all segments, picks from it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ class ExportJob:
     """The terms of the export."""
     harnesses: tuple[Harness, ...]
     """Every known harness, for the question which of them fit."""
+    bound: Mapping[str, Sequence[dict[str, Any]] | None]
+    """The tool definitions of each harness of the terms, by fingerprint. A row is rendered with those of the very
+    harness that made its trace, be it the accepted one or one declared equivalent to it."""
     spool: Path
     """The file to write rows to."""
 
@@ -59,28 +63,19 @@ class JobResult:
     """The rows of the traces that passed, by trace id."""
 
 
-def tools_of(harness: Harness) -> list[dict[str, Any]]:
-    """Return the definitions of a harness's tools as a request holds them."""
-    return [
-        {"type": "function", "function": harness.tool_schema(name)} for name in sorted(harness.manifest.tool_bindings)
-    ]
-
-
 def work(job: ExportJob) -> JobResult:
     """Judge and render the traces of one job.
 
     Raises:
         IntegrityError: when a stored trace is not what its id says.
     """
-    wanted = job.terms.accepted
     matchers = [Matcher(harness) for harness in job.harnesses]
-    bound = {harness.fingerprint: tools_of(harness) for harness in job.harnesses if harness.fingerprint in wanted}
     verdicts: list[Verdict] = []
     rows: dict[str, Row] = {}
     lines = read_lines(job.segment, (location for location, _ in job.traces))
     with job.spool.open("wb") as spool:
         for (_, known), line in zip(job.traces, lines, strict=True):
-            verdict, row = _judge(line, known, job.terms, matchers, bound.get(known.fingerprint or ""))
+            verdict, row = _judge(line, known, job.terms, matchers, job.bound.get(known.fingerprint or ""))
             verdicts.append(verdict)
             if row is not None:
                 rows[known.id] = Row(job.spool, spool.tell(), len(row))
@@ -89,7 +84,7 @@ def work(job: ExportJob) -> JobResult:
 
 
 def _judge(
-    line: bytes, known: Facts, terms: Terms, matchers: list[Matcher], bound: list[dict[str, Any]] | None
+    line: bytes, known: Facts, terms: Terms, matchers: list[Matcher], bound: Sequence[dict[str, Any]] | None
 ) -> tuple[Verdict, bytes | None]:
     raw = trajectory_slice(line)
     if digest.sha256(raw) != known.id:

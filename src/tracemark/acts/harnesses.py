@@ -74,7 +74,7 @@ def list_(root: Path) -> HarnessList:
             for state in store.select(Selection(), corpus.store_decisions):
                 counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1
     rows = tuple(_row(corpus, harness, counts) for harness in corpus.harnesses)
-    return HarnessList((*corpus.harness_findings, *checks.siblings(corpus.harnesses)), rows)
+    return HarnessList((*corpus.harness_findings, *checks.together(corpus.harnesses)), rows)
 
 
 def _row(corpus: Corpus, harness: Harness, counts: Mapping[str | None, Counter[str]]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def check(root: Path, names: Sequence[str]) -> HarnessCheck:
     if not names:
         chosen = [harness for harness in corpus.harnesses if harness.folder is not None]
         unreadable = sorted({found.where.split("/")[1] for found in corpus.harness_findings if _of_version(found)})
-        findings += [*corpus.harness_findings, *checks.siblings(corpus.harnesses)]
+        findings += [*corpus.harness_findings, *checks.together(corpus.harnesses)]
     for harness in chosen:
         findings += [_placed(found, harness) for found in checks.check(harness)]
     return HarnessCheck(tuple(findings), tuple(sorted([*(harness.name for harness in chosen), *unreadable])))

@@ -67,7 +67,7 @@ def check(root: Path) -> CheckReport:
         findings += corpus.decisions.conflicts
         findings += _params(corpus)
         findings += corpus.harness_findings
-        findings += checks.siblings(corpus.harnesses)
+        findings += checks.together(corpus.harnesses)
     findings += _pins(root)
     counts = stored.counts
     return CheckReport(

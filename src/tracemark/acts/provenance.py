@@ -2,6 +2,7 @@
 
 Invariants:
 - where a decision settled under which harness a trace counts, the components are those of that harness;
+- a component without parts is `vacuous`: nothing was recorded of it, and nothing is missing;
 - a component that nobody declared is shown by its observed digests, which name no harness: they group traces, and equal
   ones of form `rendered` prove sameness while different ones prove nothing.
 """
@@ -13,10 +14,15 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.harness.harness import Harness
+from tracemark.harness.match import Content
+from tracemark.importers.atif import content_of
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, fingerprint_of, weakest
 from tracemark.store.selection import Decisions, State
 from tracemark.store.state import Joined, Statement, join
+
+VACUOUS = "vacuous"
+"""How the evidence of a component without parts is shown; in a stored stamp nothing lowers it, so it is `recorded`."""
 
 _UNDECLARED: dict[str, Any] = {"digest": None, "evidence": "unrecorded", "parts": {}}
 
@@ -46,7 +52,8 @@ def standing(said: Sequence[Statement], state: State, decisions: Decisions, harn
 def components(stamp: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return each component of a stored stamp: `digest`, `evidence`, `parts` and, beside a declaration, `observed`.
 
-    A component that nobody declared has the digests that its content shows in their place, each part with its `form`.
+    A component that nobody declared has the digests that its content shows in their place, each part with its `form`;
+    the evidence of a declared one without parts is `vacuous`.
     """
     declared = (stamp.get("declared") or {}).get("components") or {}
     observed = stamp.get("observed") or {}
@@ -60,10 +67,46 @@ def observed_digests(stamp: Mapping[str, Any]) -> dict[str, str]:
     return {name: shown["digest"] for name, shown in components(stamp).items() if shown["digest"] is not None}
 
 
+def contradictions(said: Sequence[Statement]) -> list[dict[str, Any]]:
+    """Return each place where a statement in force and the content disagree, with the `harness` that was stated."""
+    found: list[dict[str, Any]] = []
+    for statement in said:
+        stamp = statement.harness or {}
+        name = declared_name(stamp)
+        places = [{"harness": name, **place} for place in stamp.get("contradictions") or []]
+        found += [place for place in places if place not in found]
+    return found
+
+
+def declared_name(stamp: Mapping[str, Any] | None) -> str | None:
+    """Return the label of the harness that a stored stamp declares; None when it declares none."""
+    name = ((stamp or {}).get("declared") or {}).get("name")
+    return str(name) if name else None
+
+
+def worded(places: Sequence[Mapping[str, Any]]) -> str:
+    """Return the first of some contradictions in words, and how many more there are."""
+    first = places[0]
+    step = f", step {first['step']}" if "step" in first else ""
+    more = "" if len(places) == 1 else f" (and {len(places) - 1} more)"
+    return f"{first['component']} {first['part']}{step}: {first['text']!r}{more}"
+
+
+def content_in(line: Mapping[str, Any]) -> Content:
+    """Return what of a stored trace a harness is compared with.
+
+    A sub-agent's document holds no message, tool or observation of the agent itself, so nothing in it is compared.
+    """
+    return Content() if line["run"].get("role") == "subagent" else content_of(line["trajectory"])
+
+
 def _component(declared: Mapping[str, Any] | None, observed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     observed = sorted(observed, key=lambda seen: (seen["part"], seen["digest"]))
-    if declared is not None or not observed:
-        return {**(declared or _UNDECLARED), "observed": observed}
+    if declared is not None:
+        evidence = declared["evidence"] if declared["parts"] else VACUOUS
+        return {**declared, "evidence": evidence, "observed": observed}
+    if not observed:
+        return {**_UNDECLARED, "observed": observed}
     parts: dict[str, dict[str, str]] = {}
     for seen in observed:
         name, number = seen["part"], 1

@@ -74,6 +74,8 @@ class InitReport(Report):
     """The corpus's folder as it was given."""
     created: tuple[str, ...]
     """Files and folders that tracemark made and that were not there before, relative to the corpus."""
+    completed: tuple[str, ...]
+    """Lists of patterns that were there before and lacked lines, which they have now."""
     git: bool
     """Whether the folder is in a git repository now."""
     dvc: bool
@@ -98,17 +100,20 @@ def init(folder: Path, more: Mapping[str, str] | None = None) -> InitReport:
         raise UsageError("not a folder", where=str(folder), hint="name a folder that is new or empty")
     _require_usable(folder)
     make_folder(folder)
+    present = {name for name in PATTERNS if (folder / name).exists()}
     git = _git(folder)
     dvc = _dvc(folder, git=git)
     created = [f"{name}/" for name in FOLDERS if _begin(folder / name / ".gitkeep", folder / name)]
     for name, text in {"params.yaml": PARAMS, "ledger.jsonl": "", **(more or {})}.items():
         if _begin(folder / name, folder / name, text):
             created.append(name)
-    created += [name for name, text in PATTERNS.items() if _complete(folder / name, text)]
+    changed = [name for name, text in PATTERNS.items() if _complete(folder / name, text)]
+    created += [name for name in changed if name not in present]
     if not Layout(folder).store_file.exists():
         created.append("traces/STORE")
     Store.open(folder, create=True).close()
-    return InitReport((), str(folder), tuple(created), git, dvc)
+    completed = tuple(name for name in changed if name in present)
+    return InitReport((), str(folder), tuple(created), completed, git, dvc)
 
 
 def _require_usable(folder: Path) -> None:
@@ -128,14 +133,14 @@ def _begin(path: Path, place: Path, text: str = "") -> bool:
 
 
 def _complete(path: Path, text: str) -> bool:
-    """Add to a list of patterns those lines of `text` that it lacks; return whether it had none before."""
+    """Add to a list of patterns those lines of `text` that it lacks; return whether it lacked any."""
     before = path.read_bytes() if path.exists() else b""
     known = {line.strip() for line in before.splitlines()}
     lacking = [line for line in text.encode().splitlines() if line not in known]
     if lacking:
         joint = b"" if before.endswith(b"\n") or not before else b"\n"
         write_atomic(path, before + joint + b"\n".join(lacking) + b"\n")
-    return not before
+    return bool(lacking)
 
 
 def _git(folder: Path) -> bool:

@@ -43,9 +43,10 @@ class TraceList(Report):
     """Traces, one row each."""
 
     traces: tuple[dict[str, Any], ...]
-    """`trace_id`, `fingerprint`, `harness`, `evidence`, `observed` (component to a digest of its content, where nobody
-    says what made the trace), `task`, `status`, `reward`, `model`, `tool_calls`, `steps`, `format`,
-    `source`, and `flags` (`retracted`, `contested`, `mixed`, `contradicted`, `superseded`)."""
+    """`trace_id`, `fingerprint` and `harness` (those under which it counts, null when it counts under none),
+    `evidence`, `observed` (component to a digest of its content, where nobody says what made the trace), `task`,
+    `status`, `reward`, `model`, `tool_calls`, `steps`, `format`, `source`, and `flags` (`retracted`, `contested`,
+    `mixed`, `contradicted`: the content disagrees with a harness that was stated, `superseded`)."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ def _row(corpus: Corpus, state: State, stamp: Mapping[str, Any]) -> dict[str, An
     return {
         "trace_id": row.trace_id,
         "fingerprint": row.fingerprint,
-        "harness": row.harness or corpus.name_of(row.fingerprint),
+        "harness": (corpus.name_of(row.fingerprint) or row.harness) if row.fingerprint else None,
         "evidence": row.evidence,
         "observed": observed_digests(stamp),
         "task": row.task,

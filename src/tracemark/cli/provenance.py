@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
+from tracemark.acts.audit import TraceAudit
 from tracemark.cli.tables import write_report
 from tracemark.findings import Report
 
@@ -15,6 +16,13 @@ def write_audit(report: Report, stream: TextIO) -> None:
     components = members.get("components")
     if isinstance(components, Mapping):
         members["components"] = [row for name, value in components.items() for row in _parts(name, value)]
+    if isinstance(report, TraceAudit):
+        if report.accepted_harness is None:
+            members["accepted_harness"] = members["differs_in"] = "no harness is accepted"
+        elif report.differs_in is None:
+            members["differs_in"] = "nobody knows the texts of the accepted harness"
+        elif not report.differs_in:
+            members["differs_in"] = "nothing that shows" if not report.accepted else "nothing"
     write_report(members, stream)
 
 

@@ -2,16 +2,17 @@
 
 Nothing that the export says of itself is believed: digests are taken of the bytes, ids of the trajectories, rows are
 rendered afresh. Each difference is one finding; where rows differ, it names the column and the place in it. Members in
-another order are a difference, for a chat template renders them as they stand.
+another order are a difference, for a chat template renders them as they stand. What was found to be so is said as well,
+so that silence is not mistaken for proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
@@ -45,14 +46,47 @@ class Present:
     """The accepted fingerprint and its declared equivalents; empty when none is accepted."""
     fetch: Callable[[str], Found | None]
     """Gives the trace of an id; None when the store does not hold it."""
-    tools: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
-    """Fingerprint to the definitions of that harness's tools, which stand in where a trace records none."""
+    tools: Callable[[str], Sequence[dict[str, Any]] | None]
+    """Gives the definitions of the tools of the harness of a fingerprint; None when nobody knows that harness."""
     recorded: frozenset[str] | None = None
     """Digests of the manifests that `exports.sft` annotations record; None when that is not to be judged."""
 
 
-def audit(folder: Path, present: Present) -> list[Finding]:
-    """Return every difference between an export and what the store would give now; empty when there is none.
+@dataclass(slots=True)
+class Audited:
+    """What an audit of an export found."""
+
+    manifest: Manifest | None = None
+    """The manifest; None when it cannot be read, and then nothing else was looked at."""
+    differences: list[Finding] = field(default_factory=list)
+    """Every difference from what the store would give now; empty when there is none."""
+    ids: int = 0
+    """Rows whose trace is stored and whose bytes there give its id."""
+    usable: int = 0
+    """Rows whose trace is of the accepted harness, and neither retracted nor contested."""
+    rows: int = 0
+    """Rows that are, byte for byte, what rendering their trace gives."""
+    files: int = 0
+    """Files that have the digest that the manifest states."""
+
+    def proved(self) -> tuple[str, ...]:
+        """Return what was derived again and found to be so, one sentence each."""
+        if self.manifest is None:
+            return ()
+        of = len(self.manifest.rows)
+        sentences = [
+            f"rows that are, byte for byte, what the store gives now: {self.rows} of {of}",
+            f"rows whose trace is stored, and its bytes give its id: {self.ids} of {of}",
+            f"rows of the accepted harness, neither retracted nor contested: {self.usable} of {of}",
+            f"files with the SHA-256 that the manifest states: {self.files} of {len(self.manifest.files)}",
+        ]
+        if not any(found.where == manifests.NAME for found in self.differences):
+            sentences.append("the manifest is the one that the store records, and its counts add up")
+        return tuple(sentences)
+
+
+def audit(folder: Path, present: Present) -> Audited:
+    """Hold an export against what the store would give now.
 
     Args:
         folder: the export.
@@ -65,12 +99,13 @@ def audit(folder: Path, present: Present) -> list[Finding]:
         manifest, whole = manifests.decode((folder / manifests.NAME).read_bytes())
     except (OSError, IntegrityError) as error:
         reason = error.message if isinstance(error, IntegrityError) else error.strerror
-        return [finding("export-manifest-unreadable", manifests.NAME, f"the manifest cannot be read: {reason}")]
-    return [
-        *_of_manifest(manifest, whole, present),
-        *_of_files(folder, manifest),
-        *_of_rows(folder / sft.FILE, manifest, present),
-    ]
+        message = f"the manifest cannot be read: {reason}"
+        return Audited(None, [finding("export-manifest-unreadable", manifests.NAME, message)])
+    audited = Audited(manifest)
+    audited.differences += _of_manifest(manifest, whole, present)
+    audited.differences += _of_files(folder, audited, manifest)
+    audited.differences += _of_rows(folder / sft.FILE, audited, manifest, present)
+    return audited
 
 
 def difference(row: JSON, fresh: JSON) -> str | None:
@@ -135,7 +170,7 @@ def _of_manifest(manifest: Manifest, whole: bool, present: Present) -> Iterator[
         yield finding("export-rows-differ", manifests.NAME, "the numbers of rows in the manifest disagree")
 
 
-def _of_files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
+def _of_files(folder: Path, audited: Audited, manifest: Manifest) -> Iterator[Finding]:
     for name, stated in manifest.files.items():
         if Path(name).name != name:
             yield finding("export-manifest-edited", manifests.NAME, f"{name!r} is no file name")
@@ -147,12 +182,14 @@ def _of_files(folder: Path, manifest: Manifest) -> Iterator[Finding]:
             continue
         if found != stated.sha256:
             yield finding("export-file-differs", name, f"its SHA-256 is {found}, not {stated.sha256}")
+        else:
+            audited.files += 1
     for path in sorted(folder.iterdir()):
         if path.name not in {manifests.NAME, *manifest.files} and not path.name.startswith("."):
             yield finding("export-file-differs", path.name, "the manifest does not list it")
 
 
-def _of_rows(path: Path, manifest: Manifest, present: Present) -> Iterator[Finding]:
+def _of_rows(path: Path, audited: Audited, manifest: Manifest, present: Present) -> Iterator[Finding]:
     try:
         with path.open("rb") as file:
             for number, (line, stated) in enumerate(zip_longest(file, manifest.rows), 1):
@@ -160,13 +197,23 @@ def _of_rows(path: Path, manifest: Manifest, present: Present) -> Iterator[Findi
                 if line is None:
                     yield finding("export-rows-differ", where, f"the row of {stated} is missing")
                 else:
-                    yield from _of_row(line, where, stated, present)
+                    yield from _of_row(line, _Row(where, stated, audited), present)
     except OSError:
         # that the file cannot be read is a finding already
         return
 
 
-def _of_row(line: bytes, where: str, stated: str | None, present: Present) -> Iterator[Finding]:
+class _Row(NamedTuple):
+    """One row that is looked at."""
+
+    where: str
+    stated: str | None
+    """The trace that the manifest names for it; None when it names no more."""
+    audited: Audited
+
+
+def _of_row(line: bytes, place: _Row, present: Present) -> Iterator[Finding]:
+    where, stated = place.where, place.stated
     try:
         row = digest.loads(line).value
     except digest.NotJSONError as error:
@@ -182,23 +229,32 @@ def _of_row(line: bytes, where: str, stated: str | None, present: Present) -> It
     if found is None:
         yield finding("export-trace-missing", where, f"the store holds no trace {trace_id}")
         return
-    yield from _of_trace(trace_id, where, found, present)
-    yield from _of_rendering(line, where, found, present)
-
-
-def _of_trace(trace_id: str, where: str, found: Found, present: Present) -> Iterator[Finding]:
-    try:
-        proved = digest.sha256(trajectory_slice(found.line)) == trace_id
-    except IntegrityError:
-        proved = False
+    proved = _gives(found.line, trace_id)
     if not proved:
         yield finding("export-trace-damaged", where, f"the stored bytes of {trace_id} do not give that id")
-    if found.facts.retracted:
+    standing = list(_of_standing(trace_id, where, found.facts, present))
+    rendering = list(_of_rendering(line, where, found, present))
+    yield from (*standing, *rendering)
+    place.audited.ids += proved
+    place.audited.usable += not standing
+    place.audited.rows += proved and not rendering and trace_id == stated
+
+
+def _gives(line: bytes, trace_id: str) -> bool:
+    try:
+        return digest.sha256(trajectory_slice(line)) == trace_id
+    except IntegrityError:
+        return False
+
+
+def _of_standing(trace_id: str, where: str, known: Facts, present: Present) -> Iterator[Finding]:
+    if known.retracted:
         yield finding("export-trace-retracted", where, f"{trace_id} was retracted")
-    if found.facts.contested:
-        yield finding("export-trace-contested", where, f"statements about {trace_id} disagree")
-    elif found.facts.fingerprint not in present.accepted:
-        made_by = found.facts.fingerprint or "no known harness"
+    if known.contested:
+        hint = f"tracemark stamp {trace_id[:12]} --harness NAME|FINGERPRINT|none --reason TEXT, then export again"
+        yield finding("export-trace-contested", where, f"statements about {trace_id} disagree", hint)
+    elif known.fingerprint not in present.accepted:
+        made_by = known.fingerprint or "no known harness"
         yield finding("export-other-harness", where, f"{trace_id} is of {made_by}, which is not the accepted one")
 
 
@@ -207,7 +263,7 @@ def _of_rendering(line: bytes, where: str, found: Found, present: Present) -> It
         trajectory = digest.load_canonical(found.line)["trajectory"]
     except (digest.NotJSONError, KeyError, TypeError):
         return
-    fresh = sft.render(trajectory, found.facts, present.tools.get(found.facts.fingerprint or ""))
+    fresh = sft.render(trajectory, found.facts, present.tools(found.facts.fingerprint or ""))
     if fresh.line is None:
         yield finding("export-row-differs", where, f"the trace gives no row: {fresh.untrainable}")
     elif fresh.line != line:

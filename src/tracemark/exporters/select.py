@@ -235,19 +235,37 @@ def require_enough(selected: Selected, caps: Caps, harness: str) -> None:
         harness: the accepted harness, in the words for a reader.
 
     Raises:
-        ExportRefusedError: saying how many more runs are needed, and what left out the others.
+        ExportRefusedError: saying how many more runs are needed, what left out the others, and which limits did.
     """
     rows, needed = len(selected.ids), max(caps.minimum, 1)
     if rows >= needed:
         return
     left_out = ", ".join(f"{reason} {count}" for reason, count in selected.excluded.items() if count)
-    tasks = "" if caps.per_task is None else f" (at most {caps.per_task} of a task count)"
+    hints = []
+    if caps.total is None or caps.total >= needed:
+        tasks = "" if caps.per_task is None else f" (at most {caps.per_task} of a task counts)"
+        hints.append(f"record at least {needed - rows} more successful runs under {harness}{tasks} and ingest them")
+    hints += [f"change params.yaml: {limit}" for limit in _limits(selected, caps, needed)]
     raise ExportRefusedError(
         f"{rows} of {selected.traces} traces fit, at least {needed} are needed"
         + (f"; left out: {left_out}" if left_out else ""),
         where=harness,
-        hint=f"record at least {needed - rows} more successful runs under {harness}{tasks}, then ingest them",
+        hint="; or ".join(hints),
     )
+
+
+def _limits(selected: Selected, caps: Caps, needed: int) -> list[str]:
+    """Return the limits of number and length that stand in the way, in words."""
+    found = []
+    left_out = selected.excluded[Reason.TOOL_CALLS]
+    if left_out and caps.tool_calls is not None:
+        found.append(f"export.sft.tool_calls {list(caps.tool_calls)} leaves out {left_out}")
+    left_out = selected.excluded[Reason.PER_TASK]
+    if left_out:
+        found.append(f"export.sft.per_task {caps.per_task} leaves out {left_out}")
+    if caps.total is not None and caps.total < needed:
+        found.append(f"export.sft.total {caps.total} is less than the {needed} that are needed")
+    return found
 
 
 def _by_facts(known: Facts, terms: Terms, fits: Callable[[], Collection[str]]) -> Reason | None:

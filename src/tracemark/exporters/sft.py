@@ -102,8 +102,9 @@ def render(trajectory: Mapping[str, JSON], known: Facts, bound: Sequence[dict[st
     Args:
         trajectory: the ATIF document of the stored line.
         known: the trace as it stands now; gives the provenance columns, and the details that only a run's facts show.
-        bound: definitions of the harness's tools, members as its schema files have them; they give the order of equal
-            recorded ones, and stand in where the trajectory records none. None when they are unknown.
+        bound: definitions of the tools of the harness that made the trace (of one that is declared equivalent to the
+            accepted harness: its own), members as its schema files have them; they give the order of equal recorded
+            ones, and stand in where the trajectory records none. None when they are unknown.
     """
     try:
         if known.untrainable is not None:

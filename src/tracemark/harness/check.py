@@ -2,15 +2,14 @@
 
 `check` adds to what reading a harness found what a fingerprint can do without: whether templates parse and declare
 their variables, whether schemas are valid JSON Schema, whether each entry's attribute is defined. `check_folder` does
-the same for a folder that may not be readable at all, and `siblings` looks at several harnesses at once. Nothing is
+the same for a folder that may not be readable at all, and `together` looks at several harnesses at once. Nothing is
 changed and nothing is executed.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
-from itertools import combinations
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from string import Formatter
 
@@ -18,10 +17,15 @@ from tracemark.findings import Finding, finding
 from tracemark.harness import source
 from tracemark.harness.closure import module_name
 from tracemark.harness.fingerprint import normal
+from tracemark.harness.harness import VERSIONS
 from tracemark.harness.includes import TemplateSyntaxFault, parse
 from tracemark.harness.loading import examine
+from tracemark.harness.match import Matcher
 from tracemark.harness.version import Harness
-from tracemark.model.harness import MANIFEST_NAME, JinjaOptions, PromptTemplate
+from tracemark.model.harness import COMPONENTS, MANIFEST_NAME, JinjaOptions, PromptTemplate
+
+_SHOWN = 16
+"""Characters of a fingerprint that name it to a reader."""
 
 
 def check(harness: Harness) -> list[Finding]:
@@ -48,26 +52,51 @@ def check_folder(folder: Path) -> list[Finding]:
     return [*examined.problems, *examined.findings]
 
 
-def siblings(harnesses: Sequence[Harness]) -> list[Finding]:
-    """Return a finding for each pair of harnesses that differ only in observation handlers.
-
-    Content alone cannot tell the traces of such a pair apart, so a `unique` export of either is empty of traces that
-    were not recorded.
+def together(harnesses: Iterable[Harness]) -> list[Finding]:
+    """Return every finding that is about several harnesses at once.
 
     Args:
-        harnesses: harnesses with different fingerprints; equal ones are no pair.
+        harnesses: those of a corpus, versions and snapshots.
     """
-    found = []
-    for one, other in combinations(harnesses, 2):
-        differing = [
-            component
-            for component, digest in one.identity.components.items()
-            if other.identity.components[component] != digest
-        ]
-        if differing == ["observation_handlers"]:
-            message = f"{one.name!r} and {other.name!r} differ only in observation handlers"
-            found.append(finding("siblings-differ-in-handler", f"{one.name}, {other.name}", message))
-    return found
+    known = list({harness.fingerprint: harness for harness in harnesses}.values())
+    return [*_alike(known), *_shared_names(known)]
+
+
+def _alike(harnesses: Sequence[Harness]) -> Iterable[Finding]:
+    """Yield a finding for each set of harnesses that no content can tell apart.
+
+    Whatever excludes one of them excludes all, so a `unique` export of any is empty of traces that were not recorded.
+    """
+    groups: dict[Hashable, list[Harness]] = {}
+    for harness in harnesses:
+        groups.setdefault(Matcher(harness).compared, []).append(harness)
+    for group in groups.values():
+        if len(group) == 1:
+            continue
+        digests = [harness.identity.components for harness in group]
+        differing = [name for name in COMPONENTS if len({components[name] for components in digests}) > 1]
+        message = f"they differ only in {' and '.join(differing)}, in what no trace shows"
+        older = sorted({one.name for one in group if one.folder} & {one.name for one in group if not one.folder})
+        if older:
+            message += f"; the snapshot is what {', '.join(map(repr, older))} was before it was edited"
+        yield finding("siblings-alike", ", ".join(map(_described, group)), message)
+
+
+def _described(harness: Harness) -> str:
+    kind = "snapshot" if harness.folder is None else "folder"
+    return f"{harness.name} ({kind}, {harness.fingerprint[:_SHOWN]})"
+
+
+def _shared_names(harnesses: Sequence[Harness]) -> Iterable[Finding]:
+    """Yield a finding for each name to which several versions answer, be it a folder's or a label."""
+    answering: dict[str, list[str]] = {}
+    for harness in harnesses:
+        if harness.folder is not None:
+            for name in dict.fromkeys((harness.folder.name, harness.name)):
+                answering.setdefault(name, []).append(f"{VERSIONS}/{harness.folder.name}")
+    for name, places in answering.items():
+        if len(places) > 1:
+            yield finding("name-shared", ", ".join(places), f"{len(places)} versions answer to {name!r}")
 
 
 def _templates(harness: Harness) -> Iterable[Finding]:

@@ -14,7 +14,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -128,6 +128,16 @@ class Matcher:
         self._cut: dict[tuple[str, str], Pattern] = {}
         self._seen_tools: dict[bytes, _Tools] = {}
         self._seen_evidence: dict[tuple[frozenset[str], frozenset[str]], dict[str, dict[str, str]]] = {}
+
+    @property
+    def compared(self) -> Hashable:
+        """All that content is compared with: harnesses in which it is equal are excluded by the same content."""
+        return (
+            frozenset((template.role, template.anywhere, template.pattern) for template in self._templates),
+            digest.canonical(self._tools),
+            self._subset,
+            frozenset((one.max_characters, one.prefix or "", one.suffix or "") for one in self._handlers),
+        )
 
     def judge(self, content: Content) -> Judgement:
         """Return which parts the content corroborates and where it disagrees."""

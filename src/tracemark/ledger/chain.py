@@ -15,6 +15,7 @@ newest entries were cut off. The history of the file in git shows that.
 
 from __future__ import annotations
 
+import errno
 import heapq
 import os
 from collections.abc import Iterable
@@ -160,7 +161,8 @@ def _write(data: bytes, path: Path) -> None:
     try:
         # one call for the whole line; what a full disk leaves of it is found as a half-written line
         if os.write(descriptor, data) != len(data):
-            raise OSError("the entry could not be written whole; run: tracemark repair")
+            message = "the entry could not be written whole; take the half-written last line out of the ledger"
+            raise OSError(errno.ENOSPC, message, str(path))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -113,7 +113,8 @@ def _stamps(chain: Chain, past: _Past) -> tuple[dict[str, str | None], list[Find
         if len(values) == 1:
             settled[trace] = values.pop()
         else:
-            conflicts.append(_disagreement("ledger-stamp-conflict", f"trace {trace[:12]}", "fingerprint", latest))
+            hint = f"tracemark stamp {trace[:12]} --harness NAME|FINGERPRINT|none --reason TEXT"
+            conflicts.append(_disagreement("ledger-stamp-conflict", f"trace {trace[:12]}", "fingerprint", latest, hint))
     return settled, conflicts
 
 
@@ -143,6 +144,6 @@ def _equivalents(chain: Chain) -> tuple[frozenset[str], ...]:
     return tuple(sorted(groups, key=sorted))
 
 
-def _disagreement(code: str, where: str, member: str, entries: list[Entry]) -> Finding:
+def _disagreement(code: str, where: str, member: str, entries: list[Entry], hint: str | None = None) -> Finding:
     said = ", ".join(f"{entry.digest[:12]} says {entry.decision.subject[member]}" for entry in entries)
-    return finding(code, where, f"decisions made side by side disagree: {said}")
+    return finding(code, where, f"decisions made side by side disagree: {said}", hint)

@@ -200,13 +200,14 @@ def _snapshots(layout: Layout, fingerprint_of: Callable[[JSON], str] | None) -> 
 
 
 def _proved(counts: dict[str, int], snapshots: bool, catalogue: bool) -> tuple[str, ...]:
+    lines = counts["traces"] + counts["annotations"] + counts["refused"]
     proved = [
-        f"{counts['files']} data files have the SHA-256 that names them, and every frame its checksum",
-        f"{counts['traces'] + counts['annotations'] + counts['refused']} lines are canonical JSON of their format",
-        f"{counts['traces']} traces lie in the partition of their first statement",
+        f"data files that have the SHA-256 that names them, and in every frame its checksum: {counts['files']}",
+        f"lines that are canonical JSON of their format: {lines}",
+        f"traces that lie in the partition of their first statement: {counts['traces']}",
     ]
     if snapshots:
-        proved.append(f"{counts['harnesses']} harness snapshots give the fingerprint that names them")
+        proved.append(f"harness snapshots that give the fingerprint that names them: {counts['harnesses']}")
     if catalogue:
         proved.append(
             "the catalogue holds these files and no others, and of each trace the id and row that follow from it"

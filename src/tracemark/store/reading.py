@@ -64,7 +64,8 @@ class Reading:
         """
         if not re.fullmatch(rf"[0-9a-f]{{{SHORTEST_PREFIX},64}}", prefix):
             raise UsageError(
-                f"{prefix!r} is no trace id", hint=f"give {SHORTEST_PREFIX} to 64 hexadecimal digits, in lower case"
+                f"{prefix!r} is no trace id: {SHORTEST_PREFIX} to 64 hexadecimal digits are needed, in lower case",
+                hint="tracemark traces list",
             )
         low, high = (bytes.fromhex(prefix.ljust(64, end)) for end in "0f")
         found = [identity.hex() for identity in self.catalogue.between(low, high, _SHOWN + 1)]

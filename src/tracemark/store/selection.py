@@ -147,11 +147,6 @@ def _settled(row: TraceRow, restated: Restated | None, fingerprint: str | None) 
     if fingerprint == row.fingerprint:
         return {}
     if restated is not None and fingerprint in restated.choices:
-        return dict(restated.choices[fingerprint])
-    return {
-        "fingerprint": fingerprint,
-        "harness": None,
-        "evidence": "claimed",
-        "corroborated": 0,
-        "contradicted": False,
-    }
+        # that the content refutes some statement stays true whatever is decided
+        return {**restated.choices[fingerprint], "contradicted": row.contradicted}
+    return {"fingerprint": fingerprint, "harness": None, "evidence": "claimed", "corroborated": 0}
