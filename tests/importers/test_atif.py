@@ -59,6 +59,18 @@ def test_an_ordinary_document_is_stored_as_it_is(document: Make) -> None:
     assert item.stamp is None
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_array_of_documents_is_read_as_its_documents(inbox: Inbox, document: Make, indent: int | None) -> None:
+    alone = [json.dumps(document(n), indent=indent) for n in (1, 2)]
+    text = f"[{alone[0]}, 7,\n{alone[1]}]\n"
+    inbox.write("a.json", text)
+    read = inbox.read()
+    assert [item.where for item in read.traces] == ["a.json#0", "a.json#2"]
+    assert [item.source["raw"] for item in read.traces] == [digest.sha256(part.encode()) for part in alone]
+    assert [item.trajectory for item in read.traces] == [document(1), document(2)]
+    assert [(item.code, item.where) for item in read.refused] == [("record-not-object", "a.json#1")]
+
+
 @pytest.mark.parametrize("minor", range(8))
 def test_every_older_version_is_raised_and_named(document: Make, minor: int) -> None:
     item = trace(document(schema_version=f"ATIF-v1.{minor}"))
@@ -569,6 +581,19 @@ def test_a_sub_agents_document_is_embedded_and_is_no_trace_of_its_own(inbox: Inb
     assert ref == {"trajectory_path": "helper.json", "session_id": "s", "trajectory_id": "helper.json"}
     assert "sub-agent document helper.json embedded" in repairs(item)
     assert "no trajectory_id" in repairs(item)
+
+
+def test_a_path_outside_a_reference_makes_no_document_a_part(inbox: Inbox, document: Make) -> None:
+    inbox.write("a.json", document(extra={"trajectory_path": "b.json"}))
+    inbox.write("b.json", document(2))
+    assert [item.run.get("role") for item in inbox.read().traces] == [None, None]
+
+
+def test_a_long_document_names_its_parts_anywhere(inbox: Inbox, document: Make) -> None:
+    long = {"schema_version": "ATIF-v1.8", "notes": "x" * 300_000}
+    inbox.write("a.json", json.dumps(long | main(document, "b.json"), indent=2))
+    inbox.write("b.json", sub(document, "helper"))
+    assert inbox.read().only.trajectory["subagent_trajectories"][0]["trajectory_id"] == "b.json"
 
 
 def test_sub_agents_of_sub_agents_are_embedded_in_turn(inbox: Inbox, document: Make) -> None:

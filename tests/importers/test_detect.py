@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tracemark.importers import detect
-from tracemark.importers.base import Head, Imported, Record, Refused, Unit
-from tracemark.importers.head import SIZE, make_head
+from tracemark.importers.base import Imported, Record, Refused, Unit
+from tracemark.importers.head import SIZE, Head
 from tracemark.registry import Registry
 
 from .conftest import Inbox
@@ -20,7 +20,7 @@ CHAT = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "c
 
 
 def name_of(data: bytes, *, complete: bool = True) -> str | None:
-    found = detect.detect(make_head(data, complete)).importer
+    found = detect.detect(Head(data, complete)).importer
     return None if found is None else found.name
 
 
@@ -68,7 +68,7 @@ def test_members_are_found_in_any_order_without_a_version(document: Make, order:
     ],
 )
 def test_a_file_is_lines_when_a_line_is_a_value_and_more_follows(text: str, lines: bool) -> None:
-    assert make_head(text.encode(), complete=True).lines is lines
+    assert Head(text.encode(), complete=True).lines is lines
 
 
 class Rival:
@@ -76,6 +76,7 @@ class Rival:
 
     name = "rival"
     version = "1"
+    surest = 100
 
     def recognise(self, head: Head) -> int:
         return 100 if "steps" in head.members else 0
@@ -108,3 +109,51 @@ def test_a_stated_format_is_believed(inbox: Inbox) -> None:
     inbox.write("a.json", b'{"a": 1}')
     assert inbox.read(format="openai-chat").codes == ["not-chat"]
     assert inbox.read().codes == ["format-unknown"]
+
+
+def test_an_importer_that_cannot_be_surer_is_not_asked(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Humble(Rival):
+        surest = 99
+
+        def recognise(self, head: Head) -> int:
+            asked.append("humble")
+            return super().recognise(head)
+
+    known: dict[str, Any] = {"atif": detect.importer("atif"), "humble": Humble()}
+    monkeypatch.setattr(detect, "IMPORTERS", Registry("tracemark.importers", dict.fromkeys(known, "")))
+    monkeypatch.setattr(detect, "importer", known.__getitem__)
+    inbox.write("a.json", document())
+    assert inbox.read().only.source["format"] == "atif"
+    assert asked == []
+    assert detect.detect(Head(b'{"steps": []}', True)).importer is known["humble"]
+    assert asked == ["humble"]
+
+
+ARRAYS = [
+    ([{"agent": {"name": "a", "version": "1"}, "steps": []}], "atif"),
+    ([{"x": 1, "schema_version": "ATIF-v1.4", "steps": []}, {}], "atif"),
+    ([CHAT, CHAT], "openai-chat"),
+    ([{"id": 7, **CHAT}], "openai-chat"),
+    ([CHAT["messages"]], None),
+    ([{**CHAT, "history": []}], None),
+    ([{"a": 1}], None),
+    ([], None),
+]
+
+
+@pytest.mark.parametrize(("value", "name"), ARRAYS)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_array_is_what_its_first_element_is(value: Any, name: str | None, indent: int | None) -> None:
+    assert name_of(json.dumps(value, indent=indent).encode()) == name
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_long_array_is_recognised_by_its_beginning(document: Make, indent: int | None) -> None:
+    made = {name: document()[name] for name in ("agent", "steps")}
+    for value, name in ((made, "atif"), ({"id": 1, **CHAT}, "openai-chat")):
+        data = json.dumps([{**value, "x": "x" * SIZE}], indent=indent).encode()[:SIZE]
+        assert name_of(data, complete=False) == name

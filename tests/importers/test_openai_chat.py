@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tracemark import digest
 from tracemark.importers.base import Context as Around
 from tracemark.importers.base import Imported, Limits, Record, Refused
-from tracemark.importers.openai_chat import IMPORTER
+from tracemark.importers.openai_chat import IMPORTER, SUCCESS
 from tracemark.model.trace import Outcome, Run, Source
 from tracemark.model.trajectory import problems
 
@@ -269,6 +269,24 @@ def test_answers_of_any_kind_are_kept(content: Any) -> None:
 
 
 # records
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_array_of_records_is_read_as_its_records(inbox: Inbox, indent: int | None) -> None:
+    made = [{"id": n, "messages": [USER, {"role": "assistant", "content": "é"}]} for n in (1, 2)]
+    inbox.write("a.json", json.dumps([*made, {"messages": []}], indent=indent))
+    found = inbox.read()
+    assert [item.trajectory["session_id"] for item in found.traces] == ["1", "2"]
+    assert [item.trajectory for item in found.traces] == [trace(value).trajectory for value in made]
+    assert [(item.code, item.where) for item in found.refused] == [("not-chat", "a.json#2")]
+
+
+def test_an_error_counts_before_a_verdict_and_a_verdict_before_a_reward() -> None:
+    said = {"messages": [USER, {"role": "assistant", "content": ""}], "error": "no", "success": True, "reward": 0}
+    assert trace(said).outcome["status"] == "error"
+    del said["error"]
+    assert trace(said).outcome["status"] == "success"
+    assert [row[0].split(":")[0].split(",")[0] for row in SUCCESS][:3] == ["error", "success", "reward or score"]
 
 
 def test_tools_are_found_under_any_name_and_in_any_wrapper() -> None:

@@ -240,6 +240,14 @@ def test_an_archive_without_files_and_a_damaged_one_are_named(inbox: Inbox, docu
 # bad input gets
 
 
+def test_an_unknown_format_is_refused_with_the_known_ones(inbox: Inbox) -> None:
+    inbox.write("a.json", b"{}")
+    [refused] = inbox.read().refused
+    assert refused.message == "no known format: it begins with '{}'"
+    assert refused.hint is not None
+    assert "journal, atif, openai-chat" in refused.hint
+
+
 def test_every_refusal_is_in_the_table_of_findings(inbox: Inbox) -> None:
     inbox.write("empty.json", b"")
     inbox.write("unknown.txt", b"hello\n")
@@ -386,6 +394,32 @@ def test_a_link_out_of_the_folder_is_refused_and_not_read(inbox: Inbox, document
     assert read.codes == ["symlink-outside"] * 2
     assert all(refused.excerpt == b"" for refused in read.refused)
     assert len(read.traces) == 1
+
+
+def test_an_agent_folder_of_a_trial_that_is_a_link_out_of_the_folder_is_not_read(
+    inbox: Inbox, document: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "trajectory.json").write_text(json.dumps(document()))
+    inbox.write("t/config.json", "{}")
+    inbox.write("t/result.json", "{}")
+    (inbox.path / "t" / "agent").symlink_to(tmp_path / "elsewhere")
+    read = inbox.read()
+    assert read.traces == []
+    assert ("symlink-outside", "t/agent") in {(refused.code, refused.where) for refused in read.refused}
+
+
+def test_one_file_reached_through_links_and_by_several_paths_is_read_once(
+    inbox: Inbox, document: Make, tmp_path: Path
+) -> None:
+    inbox.write("a/b.json", document())
+    inbox.write("c.json", document(2))
+    (inbox.path / "a.json").symlink_to(inbox.path / "a" / "b.json")
+    (tmp_path / "way").symlink_to(inbox.path)
+    way = tmp_path / "way"
+    paths = [way / "a" / "b.json", inbox.path / "a" / ".." / "c.json", inbox.path, way, way / "c.json"]
+    pieces = [piece for job in source.plan(paths).jobs for piece in job.pieces]
+    assert [piece.label for piece in pieces] == ["b.json", "c.json"]
 
 
 def test_a_link_within_the_folder_is_the_same_file(inbox: Inbox, document: Make) -> None:

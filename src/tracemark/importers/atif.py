@@ -1,4 +1,4 @@
-"""ATIF, versions 1.0 to 1.8: one document, JSON lines, or the trajectories of a Harbor trial.
+"""ATIF, versions 1.0 to 1.8: one document, an array of them, JSON lines, or the trajectories of a Harbor trial.
 
 Keeps: everything the format has, in place; what it does not have (unknown members, values of the wrong kind) in the
 `extra` of the same object, named in `source.repairs`. Run facts and outcome come from the root's `extra.tracemark` (an
@@ -21,6 +21,7 @@ them).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,17 +30,17 @@ from tracemark.importers import atif_carried, atif_harbor, atif_join, atif_repai
 from tracemark.importers.base import (
     Context,
     Document,
-    Head,
     Imported,
     Record,
     Refused,
     Unit,
-    documents,
     fill_from_batch,
     refuse,
     source_of,
 )
 from tracemark.importers.content import Walk, dump, observed, walk
+from tracemark.importers.documents import documents, elements
+from tracemark.importers.head import Head
 from tracemark.importers.strict import fast, faults, worded
 
 SUCCESS = (
@@ -57,24 +58,36 @@ TERMINUS = "terminus-2"
 TERMINUS_CUT = "Task Description:"
 """What Terminus-2 writes between its prompt template and the task."""
 
+_OPENING = re.compile(rb'\s*(?:\[\s*)?\{\s*"schema_version"\s*:\s*"ATIF-v')
+
 
 class AtifImporter:
     """Reads ATIF."""
 
     name = "atif"
     version = "1"
+    surest = 100
 
     def recognise(self, head: Head) -> int:
-        """Return 100 for a stated ATIF version, 90 for an object with `agent` and `steps`, 80 for an event stream."""
+        """Return 100 for a stated ATIF version, 90 for an object with `agent` and `steps`, 80 for an event stream.
+
+        An array is what its first element is.
+        """
+        if _OPENING.match(head.data):
+            return 100
+        early = b'"ATIF-v' in head.data[:400]
+        if not early and not head.may_hold(b'"schema_version"') and not head.may_hold(b'"steps"'):
+            return 0
         members = head.members
-        version = head.value.get("schema_version") if isinstance(head.value, dict) else None
+        first = head.value[0] if isinstance(head.value, list) and head.value else head.value
+        version = first.get("schema_version") if isinstance(first, dict) else None
         if "__header__" in members and "schema_version" in members:
             return 80
         if "steps" in members and isinstance(version, str) and version.upper().startswith("ATIF"):
             return 100
         if members.get("agent") == "{" and members.get("steps") == "[":
             return 90
-        return 85 if b'"ATIF-v' in head.data[:400] and members.get("agent", "{") == "{" else 0
+        return 85 if early and members.get("agent", "{") == "{" else 0
 
     def unit(self, head: Head) -> Unit:
         """Return `line` for JSON lines; an event stream (a header line, then a line a step) is one document."""
@@ -88,7 +101,13 @@ class AtifImporter:
             yield from self._stream(record)
             return
         for document in documents(record):
-            yield document if isinstance(document, Refused) else self.trace(record, document)
+            if isinstance(document, Refused):
+                yield document
+            elif _is_array(document.value):
+                for element in elements(record, document):
+                    yield element if isinstance(element, Refused) else self.trace(record, element)
+            else:
+                yield self.trace(record, document)
 
     def trace(self, record: Record, document: Document, context: Context | None = None) -> Imported | Refused:
         """Return the trace of one document, or why there is none; `context` stands in for the record's own."""
@@ -189,6 +208,10 @@ def _walk(value: dict[str, Any]) -> Walk:
 def content_of(trajectory: dict[str, Any]) -> Content:
     """Return what harnesses are compared with, of a stored trajectory."""
     return _walk(trajectory).content
+
+
+def _is_array(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
 def _kind(value: object) -> str:

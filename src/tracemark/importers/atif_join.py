@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from tracemark import digest
 from tracemark.importers import atif_repair
-from tracemark.importers.base import Context, Document, Imported, Record, Refused, documents
+from tracemark.importers.base import Context, Document, Imported, Record, Refused
+from tracemark.importers.documents import documents
+from tracemark.importers.head import SPACE
 from tracemark.importers.strict import faults
 
 Reader = Callable[[Record, Document, Context], Imported | Refused]
@@ -30,6 +31,8 @@ _owners: dict[tuple[str | None, str, str], frozenset[str]] = {}
 def is_embedded_elsewhere(read: Reader, record: Record) -> bool:
     """Return whether another document of the folder, readable itself, embeds this record."""
     context = record.context
+    if not context.part_of:
+        return False
     return any(context.name in _embedded_in(read, owner, context) for owner in context.part_of[:_OWNERS])
 
 
@@ -92,13 +95,13 @@ def _child(
 ) -> tuple[dict[str, Any] | None, list[str]]:
     """Return the valid document `name` with its own sub-agents embedded, or None, and what was done to it."""
     raw = context.sibling(name)
-    found = None if raw is None else _only(Record(raw.strip(), name, name))
+    found = None if raw is None else _only(Record(raw.strip(SPACE), name, name))
     if found is None:
         return None, []
     child, notes = found.value, list(found.repairs)
     if atif_repair.raise_version(child, notes):
         return None, []
-    notes += _embed(child, replace(context, name=name), taken, depth + 1)
+    notes += _embed(child, context._replace(name=name), taken, depth + 1)
     return (child if _valid(child, notes) else None), notes
 
 
@@ -111,9 +114,9 @@ def _embedded_in(read: Reader, owner: str, context: Context) -> frozenset[str]:
     if key not in _owners:
         if len(_owners) >= _REMEMBERED:
             _owners.clear()
-        around = replace(context, name=owner, part_of=(), continues=None)
-        found = _only(Record(raw.strip(), owner, owner, around))
-        trace = None if found is None else read(Record(raw.strip(), owner, owner, around), found, around)
+        around = context._replace(name=owner, part_of=(), continues=None)
+        found = _only(Record(raw.strip(SPACE), owner, owner, around))
+        trace = None if found is None else read(Record(raw.strip(SPACE), owner, owner, around), found, around)
         notes = trace.source.get("repairs", ()) if isinstance(trace, Imported) else ()
         _owners[key] = frozenset(
             note.removeprefix(_BEFORE).removesuffix(_BEHIND) for note in notes if note.startswith(_BEFORE)

@@ -17,15 +17,14 @@ Invariants:
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from tracemark import digest
-from tracemark.digest import JSON, NotJSONError
+from tracemark.digest import JSON
+from tracemark.importers.head import Head
 
 if TYPE_CHECKING:
     from tracemark.harness.match import Content
@@ -33,19 +32,13 @@ if TYPE_CHECKING:
 EXCERPT = 262_144
 """How many bytes of a refused record are kept, from its beginning."""
 
-SPACE = b" \t\r\n"
-"""The white space that JSON allows around a value, and that no raw digest counts."""
-
-_MAX_VALUES = 10_000
-_BLANK = re.compile(r"[ \t\r\n]*")
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_NOTHING: Mapping[str, Any] = {}
 
 Unit = Literal["line", "document"]
 """What one record of a file is: each line, or the file as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much of a source is read."""
 
     max_record: int = 67_108_864
@@ -98,8 +91,7 @@ class Refused:
     """The record's bytes up to `EXCERPT`; empty when they were not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What lies around a record. Paths in it are for reading and are never stored."""
 
     name: str = ""
@@ -108,13 +100,13 @@ class Context:
     """Absolute folder of the file; None for a member of an archive."""
     trial: str | None = None
     """Absolute folder of the Harbor trial that the file belongs to; None outside a trial."""
-    batch: Mapping[str, Any] = field(default_factory=dict)
+    batch: Mapping[str, Any] = _NOTHING
     """What `batch.yaml` beside the file says: harness, model, domain, split, note; empty when there is none."""
     continues: str | None = None
     """Name of the file in the same folder that names this one as its continuation."""
     part_of: tuple[str, ...] = ()
     """Names of the files in the same folder that name this one as a sub-agent's trajectory."""
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = Limits()
 
     def sibling(self, name: str) -> bytes | None:
         """Return the bytes of the file `name` in the same folder.
@@ -133,8 +125,7 @@ class Context:
         return _read(Path(self.trial) / name, self.limits.max_record)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """The bytes of one record and where they came from."""
 
     raw: bytes
@@ -143,7 +134,7 @@ class Record:
     """File name relative to the given path."""
     where: str
     """Label and line, or label and byte range."""
-    context: Context = field(default_factory=Context)
+    context: Context = Context()
     repairs: tuple[str, ...] = ()
     """What was altered before the importer saw the bytes, such as a byte order mark removed."""
     last: bool = False
@@ -160,22 +151,6 @@ class Document(NamedTuple):
     repairs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The beginning of a file, after decompression, from which its format is recognised."""
-
-    data: bytes
-    """Up to 64 KiB, or more when the first line is longer; without a byte order mark."""
-    complete: bool
-    """Whether `data` is the whole file."""
-    lines: bool
-    """Whether the file is a series of lines with one JSON value each."""
-    value: JSON
-    """The first JSON value; None when it does not end within `data`."""
-    members: Mapping[str, str]
-    """Names of the first value's own members, as far as `data` goes, each with the first character of its value."""
-
-
 class Importer(Protocol):
     """One format. A third party registers one under the entry point group `tracemark.importers`."""
 
@@ -183,6 +158,8 @@ class Importer(Protocol):
     """The name that `--format` and `source.format` use."""
     version: str
     """Raised when the same bytes would now give another trace: known records are then imported again."""
+    surest: int
+    """The most that `recognise` ever returns: it is not asked about a file of which another one is surer."""
 
     def recognise(self, head: Head) -> int:
         """Return how sure it is that the file is of this format, from 0 (no) to 100 (certain), by content alone."""
@@ -195,20 +172,6 @@ class Importer(Protocol):
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the traces of one record; nothing when it is part of another. Never raises for content."""
         ...
-
-
-def documents(record: Record) -> Iterator[Document | Refused]:
-    """Yield the JSON values of a record: one, or several that were written one behind the other.
-
-    Bytes that are no JSON are yielded as `Refused` with the reason: half-written, not UTF-8, or a fault with its place.
-    Values in front of the fault are yielded first.
-    """
-    try:
-        decoded = digest.loads(record.raw)
-    except NotJSONError as error:
-        yield from _salvage(record, error)
-        return
-    yield Document(decoded.value, record.raw, record.where, record.repairs + decoded.repairs)
 
 
 def refuse(code: str, record: Record | Document, message: str, hint: str | None = None) -> Refused:
@@ -270,56 +233,3 @@ def _read(path: Path, limit: int) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
-
-
-def _salvage(record: Record, error: NotJSONError) -> Iterator[Document | Refused]:
-    raw = record.raw
-    try:
-        text = raw.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError as fault:
-        yield refuse("invalid-utf8", record, f"byte {fault.start} is not UTF-8 ({fault.reason})")
-        return
-    note = (*record.repairs, "several JSON values in one record: read one by one")
-    position = count = 0
-    for end in _ends(text):
-        piece = text[position:end].strip().encode("utf-8", "surrogatepass")
-        decoded = _loads(piece)
-        if decoded is None:
-            break
-        yield Document(decoded.value, piece, f"{record.where}#{count}", note + decoded.repairs)
-        position, count = end, count + 1
-    rest = text[position:].strip().encode("utf-8", "surrogatepass")
-    if rest:
-        place = f"{record.where}#{count}" if count else record.where
-        code = "record-truncated" if record.last and _is_open(rest) else "record-not-json"
-        yield refuse(code, Record(rest, record.label, place), f"not a JSON value: {error} ({len(rest)} bytes)")
-
-
-def _ends(text: str) -> Iterator[int]:
-    """Yield where each of the JSON values that stand one behind the other ends, until one does not parse."""
-    decoder, position = json.JSONDecoder(), 0
-    for _ in range(_MAX_VALUES):
-        start = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # the pattern matches everywhere
-        if start == len(text):
-            return
-        try:
-            position = decoder.raw_decode(text, start)[1]
-        except (json.JSONDecodeError, RecursionError, ValueError):
-            return
-        yield position
-
-
-def _loads(raw: bytes) -> digest.Decoded | None:
-    try:
-        return digest.loads(raw)
-    except NotJSONError:
-        return None
-
-
-def _is_open(raw: bytes) -> bool:
-    """Return whether the text ends inside a string or before its brackets are closed."""
-    if raw[:1] not in (b"{", b"["):
-        return False
-    bare = _STRING.sub(b"", raw)
-    opened = bare.count(b"{") + bare.count(b"[")
-    return b'"' in bare or opened > bare.count(b"}") + bare.count(b"]")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemark.findings import Finding, finding
-from tracemark.importers.tree import Found
+from tracemark.importers.tree import Folder
 
 NAME = "batch.yaml"
 
@@ -24,22 +24,29 @@ class Batches:
     """The statements of every folder met, each file read once."""
 
     def __init__(self) -> None:
-        self._known: dict[Path, dict[str, Any] | None] = {}
+        self._known: dict[str, dict[str, Any] | None] = {}
+        self._folder: Folder | None = None
+        self._stated: dict[str, Any] = {}
         self.findings: list[Finding] = []
 
-    def of(self, found: Found) -> dict[str, Any]:
-        """Return what the nearest `batch.yaml` states about a file; empty when there is none."""
-        folder, label = found.path.parent, found.label
-        while True:
-            label = label.rpartition("/")[0]
-            stated = self._read(folder, f"{label}/{NAME}" if label else NAME)
-            if stated is not None or folder == found.root or found.root not in folder.parents:
-                return stated or {}
-            folder = folder.parent
+    def of(self, folder: Folder) -> dict[str, Any]:
+        """Return what the nearest `batch.yaml` states about the files of a folder; empty when there is none."""
+        # files come folder by folder
+        if folder is not self._folder:
+            self._folder, self._stated = folder, self._nearest(folder)
+        return self._stated
 
-    def _read(self, folder: Path, label: str) -> dict[str, Any] | None:
+    def _nearest(self, folder: Folder) -> dict[str, Any]:
+        path, label = folder.path, folder.label
+        while True:
+            stated = self._read(path, f"{label}/{NAME}" if label else NAME)
+            if stated is not None or path == folder.root:
+                return stated or {}
+            path, label = str(Path(path).parent), label.rpartition("/")[0]
+
+    def _read(self, folder: str, label: str) -> dict[str, Any] | None:
         if folder not in self._known:
-            self._known[folder] = self._load(folder / NAME, label)
+            self._known[folder] = self._load(Path(folder) / NAME, label)
         return self._known[folder]
 
     def _load(self, path: Path, label: str) -> dict[str, Any] | None:

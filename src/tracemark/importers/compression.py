@@ -29,6 +29,7 @@ _MAGIC = (
     (b"PK\x03\x04", "zip"),
     (b"PK\x05\x06", "zip"),
 )
+_STARTS = tuple(magic for magic, _ in _MAGIC)
 _FAULTS = (
     OSError,
     EOFError,
@@ -55,10 +56,12 @@ class BrokenError(Exception):
 
 def packing(first: bytes) -> str:
     """Return `gzip`, `zstd`, `bzip2`, `xz` or `zip` for what `first` begins with; empty for a plain file."""
-    return next((name for magic, name in _MAGIC if first.startswith(magic)), "")
+    if not first.startswith(_STARTS):
+        return ""
+    return next(name for magic, name in _MAGIC if first.startswith(magic))
 
 
-def members(path: Path, limit: int) -> list[tuple[str, int]]:
+def members(path: str, limit: int) -> list[tuple[str, int]]:
     """Return the name and the packed size of each file in a zip archive, in order of name.
 
     Raises:
@@ -75,7 +78,7 @@ def members(path: Path, limit: int) -> list[tuple[str, int]]:
 
 
 @contextmanager
-def expanded(path: Path, packed: str, member: str, limit: int) -> Iterator[BinaryIO]:
+def expanded(path: str, packed: str, member: str, limit: int) -> Iterator[BinaryIO]:
     """Give the bytes of a file as a stream, expanded when it is packed.
 
     Args:
@@ -89,7 +92,7 @@ def expanded(path: Path, packed: str, member: str, limit: int) -> Iterator[Binar
         OSError: when a plain file cannot be opened.
     """
     if not packed:
-        with path.open("rb", buffering=1 << 20) as file:
+        with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123 - once for each of very many files
             yield file
         return
     try:
@@ -104,24 +107,25 @@ def expanded(path: Path, packed: str, member: str, limit: int) -> Iterator[Binar
                 other.close()
 
 
-def _open(path: Path, packed: str, member: str) -> tuple[Any, ...]:
+def _open(path: str, packed: str, member: str) -> tuple[Any, ...]:
     """Return the expanding stream, and what else is to be closed."""
     if packed == "zip":
         return (_archive(path).open(member),)
     if packed == "zstd":
-        file = path.open("rb")
+        plain = Path(path)
+        file = plain.open("rb")
         return _Frames(file), file
     opener: Any = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[packed]
     return (opener(path, "rb"),)
 
 
-def _archive(path: Path) -> zipfile.ZipFile:
-    facts = path.stat()
+def _archive(path: str) -> zipfile.ZipFile:
+    facts = Path(path).stat()
     return _opened(path, facts.st_mtime_ns, facts.st_size, os.getpid())
 
 
 @lru_cache(maxsize=1)
-def _opened(path: Path, *_: int) -> zipfile.ZipFile:
+def _opened(path: str, *_: int) -> zipfile.ZipFile:
     """Return an open archive; the last one is kept, since its table of contents would be read again for every member.
 
     It belongs to one process: two that shared it would share its position.

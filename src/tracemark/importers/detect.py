@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from tracemark.importers.base import Head, Importer
+from tracemark.importers.base import Importer
+from tracemark.importers.head import Head
 from tracemark.registry import Registry
 
 IMPORTERS = Registry(
@@ -55,9 +56,14 @@ def detect(head: Head, name: str | None = None) -> Detection:
     """
     if name is not None:
         return Detection(importer(name))
-    scores = [(importer(known).recognise(head), known) for known in IMPORTERS.names()]
-    best = max(score for score, _ in scores)
-    if best <= 0:
-        return Detection(None)
-    surest = tuple(known for score, known in scores if score == best)
-    return Detection(importer(surest[0])) if len(surest) == 1 else Detection(None, surest)
+    best, surest = 1, []
+    for known in IMPORTERS.names():
+        asked = importer(known)
+        score = asked.recognise(head) if asked.surest >= best else 0
+        if score > best:
+            best, surest = score, [known]
+        elif score == best:
+            surest.append(known)
+    if len(surest) != 1:
+        return Detection(None, tuple(surest))
+    return Detection(importer(surest[0]))

@@ -40,7 +40,6 @@ from tracemark.harness import snapshot
 from tracemark.harness.fingerprint import ALGORITHM, Identity
 from tracemark.importers.base import (
     Document,
-    Head,
     Imported,
     Record,
     Refused,
@@ -51,10 +50,13 @@ from tracemark.importers.base import (
     source_of,
 )
 from tracemark.importers.content import dump, observed, walk
+from tracemark.importers.head import Head
 from tracemark.model.harness import COMPONENTS
 
 FORMAT = "tracemark/journal/1"
 """The format of a journal's first line."""
+
+_ANY_VERSION = "tracemark/journal/"
 
 SUFFIX = ".journal.jsonl"
 """How the name of a journal ends."""
@@ -161,11 +163,14 @@ class JournalImporter:
 
     name = "journal"
     version = "1"
+    surest = 100
 
     def recognise(self, head: Head) -> int:
         """Return 100 when the first line names the journal format, of any version."""
+        if _ANY_VERSION.encode() not in head.first_line:
+            return 0
         form = head.value.get("format") if isinstance(head.value, dict) else None
-        return 100 if isinstance(form, str) and form.startswith("tracemark/journal/") else 0
+        return 100 if isinstance(form, str) and form.startswith(_ANY_VERSION) else 0
 
     def unit(self, head: Head) -> Unit:  # noqa: ARG002 - the protocol's signature
         """Return `document`: all lines of a journal are one run."""

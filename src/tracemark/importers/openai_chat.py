@@ -1,4 +1,4 @@
-"""Chat messages in the shape of the OpenAI API: JSON lines, one record, or a bare list of messages.
+"""Chat messages in the shape of the OpenAI API: JSON lines, one record, an array of them, or a bare list of messages.
 
 A record is an object with `messages`, and perhaps `tools` (or `tool_defs`, `functions`), sampling parameters and a
 `response`: then it is the request itself, as a log holds it, and the response becomes the last agent step. A bare list
@@ -25,18 +25,18 @@ from typing import Any
 from tracemark.importers.base import (
     Context,
     Document,
-    Head,
     Imported,
     Record,
     Refused,
     Unit,
-    documents,
     fill_from_batch,
     outcome_of_reward,
     refuse,
     source_of,
 )
 from tracemark.importers.content import dump, observed, walk
+from tracemark.importers.documents import documents, elements
+from tracemark.importers.head import SPACE, Head
 from tracemark.importers.openai_messages import (
     ANSWERS,
     SPEAKERS,
@@ -49,8 +49,8 @@ from tracemark.importers.openai_messages import (
 from tracemark.importers.strict import fast, faults, worded
 
 SUCCESS = (
-    ("success, resolved, passed or is_correct: true or false", "success or failure"),
     ("error: anything but null, false or empty", "error"),
+    ("success, resolved, passed or is_correct: true or false", "success or failure"),
     ("reward or score: a number", "by reward: success at ingest.success_reward, else failure"),
     ("none of these", "unknown"),
 )
@@ -99,18 +99,27 @@ class ChatImporter:
 
     name = "openai-chat"
     version = "1"
+    surest = 80
 
     def recognise(self, head: Head) -> int:
-        """Return 80 for an object with `messages` or a list of messages; less when only its beginning is there."""
+        """Return 80 for a list of messages or a record with `messages`; 70 when only the beginning of it is there.
+
+        An array of records is what its first record is.
+        """
+        in_list = head.data.lstrip(SPACE)[:1] == b"["
+        if not head.may_hold(b'"messages"') and not (in_list and head.may_hold(b'"role')):
+            return 0
+        value = head.value
+        if _are_messages(value):
+            return 80
+        if value is None and _ROLE.match(head.data):
+            return 70
         if any(name in head.members for name in _OTHERS):
             return 0
-        if isinstance(head.value, list):
-            return 80 if _are_messages(head.value) else 0
-        if isinstance(head.value, dict):
-            return 80 if _are_messages(decoded(head.value.get("messages"), "", [])) else 0
-        if head.members.get("messages") in ("[", '"'):
-            return 70
-        return 70 if _ROLE.match(head.data) else 0
+        if value is None:
+            return 70 if head.members.get("messages") in ("[", '"') else 0
+        first = value[0] if _is_array(value) else value
+        return 80 if isinstance(first, dict) and _are_messages(decoded(first.get("messages"), "", [])) else 0
 
     def unit(self, head: Head) -> Unit:
         """Return `line` for JSON lines."""
@@ -119,17 +128,23 @@ class ChatImporter:
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the trace of each conversation in the record."""
         for document in documents(record):
-            if isinstance(document, Refused):
-                yield document
-                continue
-            try:
-                yield self._trace(record, document)
-            except UnknownRoleError as error:
-                yield refuse("unknown-role", document, str(error))
-            except NotMessagesError as error:
-                yield refuse("not-chat", document, str(error))
-            except RecursionError:
-                yield refuse("too-deep", document, "nested too deeply to be judged")
+            if isinstance(document, Document) and _is_array(document.value):
+                for element in elements(record, document):
+                    yield self._read(record, element)
+            else:
+                yield self._read(record, document)
+
+    def _read(self, record: Record, document: Document | Refused) -> Imported | Refused:
+        if isinstance(document, Refused):
+            return document
+        try:
+            return self._trace(record, document)
+        except UnknownRoleError as error:
+            return refuse("unknown-role", document, str(error))
+        except NotMessagesError as error:
+            return refuse("not-chat", document, str(error))
+        except RecursionError:
+            return refuse("too-deep", document, "nested too deeply to be judged")
 
     def _trace(self, record: Record, document: Document) -> Imported | Refused:
         repairs: list[str] = []
@@ -166,6 +181,12 @@ class ChatImporter:
             observed=observed(walked.content),
             where=document.where,
         )
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether `value` is an array of records, not of messages."""
+    first = value[0] if isinstance(value, list) and value else None
+    return isinstance(first, dict) and "messages" in first and "role" not in first
 
 
 def _are_messages(value: Any) -> bool:

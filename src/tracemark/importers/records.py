@@ -8,21 +8,19 @@ since nobody counted the lines in front of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from tracemark import digest
-from tracemark.importers.base import EXCERPT, SPACE, Context, Record, Refused, Unit
+from tracemark.importers.base import EXCERPT, Context, Record, Refused, Unit
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded
-from tracemark.importers.head import BOM
+from tracemark.importers.head import BOM, SPACE
 from tracemark.importers.tree import label_digest, refuse_file
 
+_FIRST = 262_144
 _BOM_REMOVED = ("byte order mark removed",)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A file, or a byte range of one, and how to read it."""
 
     path: str
@@ -40,14 +38,14 @@ class Piece:
     """Packing of the file; empty when it is plain."""
     member: str = ""
     """Name within a zip archive; empty otherwise."""
-    context: Context = field(default_factory=Context)
+    context: Context = Context()
 
 
 def records(piece: Piece) -> Iterator[Record | Refused]:
     """Yield the records of a piece in order."""
     limits = piece.context.limits
     try:
-        with expanded(Path(piece.path), piece.packed, piece.member, limits.max_expanded) as stream:
+        with expanded(piece.path, piece.packed, piece.member, limits.max_expanded) as stream:
             if piece.unit == "line":
                 yield from _lines(stream, piece)
             else:
@@ -62,7 +60,10 @@ def records(piece: Piece) -> Iterator[Record | Refused]:
 
 def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
     limit = piece.context.limits.max_record
-    data = stream.read(limit + 1)
+    # asking for the limit at once would make room for it, for every small file
+    data = stream.read(min(_FIRST, limit + 1))
+    if len(data) == _FIRST:
+        data += stream.read(limit + 1 - _FIRST)
     if len(data) > limit:
         hasher = digest.Hasher()
         hasher.update(data)
@@ -71,9 +72,8 @@ def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
         message = f"a record of more than {limit} bytes"
         yield Refused("record-too-large", piece.label, message, None, hasher.hexdigest(), data[:EXCERPT])
         return
-    bare = data.removeprefix(BOM)
-    notes = () if len(bare) == len(data) else _BOM_REMOVED
-    raw = bare.strip(SPACE)
+    notes = _BOM_REMOVED if data.startswith(BOM) else ()
+    raw = data.removeprefix(BOM).strip(SPACE)
     if raw:
         yield Record(raw, piece.label, piece.label, piece.context, notes, last=True)
 
@@ -81,10 +81,10 @@ def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
 def refuse_piece(code: str, piece: Piece, message: str, hint: str | None = None) -> Refused:
     """Return the refusal of a whole piece, with the digest and the first bytes of its file or its archive member."""
     if not piece.member:
-        return refuse_file(code, Path(piece.path), piece.label, message, hint)
+        return refuse_file(code, piece.path, piece.label, message, hint)
     hasher, excerpt = digest.Hasher(), b""
     try:
-        with expanded(Path(piece.path), piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
+        with expanded(piece.path, piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
             excerpt = stream.read(EXCERPT)
             hasher.update(excerpt)
             while more := stream.read(1 << 20):
@@ -138,7 +138,7 @@ def _lines(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
             held = Record(raw, piece.label, where, piece.context, notes)
     if held is not None:
         # a line that others may follow in the next range is not the last one
-        yield replace(held, last=piece.end is None or not stream.readline(1))
+        yield held._replace(last=piece.end is None or not stream.readline(1))
 
 
 def _skip(stream: BinaryIO, begun: bytes, piece: Piece, at: tuple[int, int]) -> tuple[Refused, int]:

@@ -17,18 +17,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from tracemark.durable import is_locked
-from tracemark.errors import UsageError
 from tracemark.findings import Finding, finding
 from tracemark.importers import batch, detect
-from tracemark.importers.base import SPACE, Context, Imported, Limits, Refused
+from tracemark.importers.base import Context, Imported, Limits, Refused
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded, members, packing
-from tracemark.importers.head import read_head
+from tracemark.importers.head import SIZE, SPACE, Head, read_head
 from tracemark.importers.records import Piece, records, refuse_piece
 from tracemark.importers.tree import Found, Links, files, is_aside
 
@@ -89,16 +88,11 @@ def plan(paths: Sequence[Path], *, format: str | None = None, limits: Limits | N
     if format is not None:
         detect.importer(format)
     planner = _Planner(format, limits or Limits())
-    seen: set[str] = set()
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"no such file or folder: {path}", hint="check the path")
-        for found in files(path):
-            if isinstance(found, Refused):
-                planner.refused.append(partial(_same, found))
-            elif (real := os.path.realpath(found.path)) not in seen:
-                seen.add(real)
-                planner.add(found)
+    for found in files(paths):
+        if isinstance(found, Refused):
+            planner.refused.append(partial(_same, found))
+        else:
+            planner.add(found)
     return planner.result()
 
 
@@ -127,23 +121,21 @@ class _Planner:
 
     def add(self, found: Found) -> None:
         """Look at one file and plan how to read it, or refuse it."""
-        context = Context(
-            name=found.path.name,
-            folder=str(found.path.parent),
-            trial=None if found.trial is None else str(found.trial),
-            batch=self._batches.of(found),
-            limits=self._limits,
-        )
-        piece = Piece(str(found.path), found.label, "", "document", context=context)
-        with self._refusing(piece):
-            with found.path.open("rb") as file:
-                size, first = os.fstat(file.fileno()).st_size, file.read(200)
+        folder = found.folder
+        context = Context(found.name, folder.path, folder.trial, self._batches.of(folder), limits=self._limits)
+        piece = Piece(found.path, found.label, "", "document", context=context)
+        # making a Path of every name costs as much as reading the file
+        with self._refusing(piece), open(found.path, "rb", buffering=SIZE) as file:  # noqa: PTH123
+            size, first = os.fstat(file.fileno()).st_size, file.read(SIZE)
+            packed = packing(first)
             if first.startswith(_LFS):
                 self._refuse("git-lfs-pointer", piece, "a Git-LFS pointer stands in place of the file")
-            elif packing(first) == "zip":
-                self._add_members(replace(piece, packed="zip"))
+            elif packed == "zip":
+                self._add_members(piece._replace(packed=packed))
+            elif packed:
+                self._add_packed(piece._replace(packed=packed), size)
             else:
-                self._add_stream(replace(piece, packed=packing(first)), size)
+                self._add_plain(piece, size, file, first)
 
     @contextmanager
     def _refusing(self, piece: Piece) -> Iterator[None]:
@@ -158,39 +150,51 @@ class _Planner:
             self._refuse("unreadable", piece, f"cannot be read: {error.strerror or error}")
 
     def _add_members(self, piece: Piece) -> None:
-        names = members(Path(piece.path), self._limits.max_expanded)
+        names = members(piece.path, self._limits.max_expanded)
         if not names:
             self._refuse("empty-file", piece, "an archive without files")
         for name, packed_size in names:
             folder, _, own = name.rpartition("/")
-            context = replace(piece.context, name=own, folder=None)
-            inside = replace(piece, label=f"{piece.label}/{name}", member=name, context=context)
+            context = piece.context._replace(name=own, folder=None)
+            inside = piece._replace(label=f"{piece.label}/{name}", member=name, context=context)
             if name.startswith("/") or "\\" in name or ".." in folder.split("/"):
                 self._refuse("path-outside", inside, "the name leads out of the archive")
             elif not is_aside(own):
                 with self._refusing(inside):
-                    self._add_stream(inside, packed_size)
+                    self._add_packed(inside, packed_size)
 
-    def _add_stream(self, piece: Piece, size: int) -> None:
-        with expanded(Path(piece.path), piece.packed, piece.member, self._limits.max_expanded) as stream:
+    def _add_packed(self, piece: Piece, size: int) -> None:
+        with expanded(piece.path, piece.packed, piece.member, self._limits.max_expanded) as stream:
             head = read_head(stream, self._limits.max_record)
+        self._add_recognised(piece, size, head)
+
+    def _add_plain(self, piece: Piece, size: int, file: BinaryIO, first: bytes) -> None:
+        head = read_head(file, self._limits.max_record, first)
+        if self._add_recognised(piece, size, head) and not head.lines and size <= self._limits.max_record:
+            if not head.complete:
+                file.seek(0)
+            self._links.note(piece.path, head.data if head.complete else file.read())
+
+    def _add_recognised(self, piece: Piece, size: int, head: Head) -> bool:
+        """Plan to read a piece by what it begins with, or refuse it; return whether it will be read."""
         fault = _fault_of(head.data, head.complete)
         if fault:
             self._refuse(fault[0], piece, fault[1])
-            return
+            return False
         found = detect.detect(head, self._format)
         if found.tie:
             hint = " or ".join(f"--format {name}" for name in found.tie)
             self._refuse("format-tie", piece, f"the content fits {' and '.join(found.tie)} equally well", hint)
         elif found.importer is None:
-            self._refuse("format-unknown", piece, f"no known format{_shown(head.data)}")
+            hint = f"known formats: {', '.join(detect.IMPORTERS.names())}; leave the file out, or state one by --format"
+            self._refuse("format-unknown", piece, f"no known format{_shown(head.data)}", hint)
         elif found.importer.name == "journal" and is_locked(Path(piece.path)):
             self.findings.append(finding("journal-open", piece.label, "still being written: skipped"))
         else:
-            unit = found.importer.unit(head)
-            if not head.lines and not piece.packed and size <= self._limits.max_record:
-                self._links.note(Path(piece.path))
-            self._pieces.append((replace(piece, format=found.importer.name, unit=unit), size))
+            planned = piece._replace(format=found.importer.name, unit=found.importer.unit(head))
+            self._pieces.append((planned, size))
+            return True
+        return False
 
     def _refuse(self, code: str, piece: Piece, message: str, hint: str | None = None) -> None:
         self.refused.append(partial(refuse_piece, code, piece, message, hint))
@@ -220,10 +224,10 @@ class _Planner:
         return Plan(jobs, Refusals(self.refused), [*self._batches.findings, *self.findings])
 
     def _linked(self, piece: Piece) -> Piece:
-        linked = self._links.linked(piece.path)
-        if linked is None:
+        before, owners = self._links.linked(piece.path)
+        if before is None and not owners:
             return piece
-        return replace(piece, context=replace(piece.context, continues=linked[0], part_of=linked[1]))
+        return piece._replace(context=piece.context._replace(continues=before, part_of=owners))
 
 
 def _same(refused: Refused) -> Refused:
@@ -244,14 +248,14 @@ def _cut(piece: Piece, size: int) -> Iterator[Piece]:
                 if line.endswith(b"\n"):
                     break
             if start < end < size:
-                yield replace(piece, start=start, end=end)
+                yield piece._replace(start=start, end=end)
                 start = end
-    yield replace(piece, start=start, end=size)
+    yield piece._replace(start=start, end=size)
 
 
 def _fault_of(data: bytes, complete: bool) -> tuple[str, str] | None:
     """Return code and message for content that no importer is asked about; None for any other."""
-    if complete and not data.strip(SPACE):
+    if complete and not data.lstrip(SPACE):
         return "empty-file", "nothing in it"
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or (len(data) > 8 and (not any(data[1:8:2]) or not any(data[0:7:2]))):
         return "utf-16", "the text is UTF-16, not UTF-8"

@@ -2,17 +2,21 @@
 
 Files come in the order of their names. Links are followed only within the folder that was given. In a Harbor trial
 folder only the trajectories are traces; what lies around them is read with them.
+
+What is the same for all files of a folder is worked out once, and what the listing of a folder says of a file is not
+asked again: a corpus may be ten thousands of small files.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from tracemark import digest
+from tracemark.errors import UsageError
 from tracemark.importers.base import EXCERPT, Refused
 
 _ASIDE = ("batch.yaml", "__pycache__", "Thumbs.db", "desktop.ini")
@@ -22,30 +26,55 @@ _TRAJECTORY = re.compile(r"trajectory.*\.json")
 _LINK = re.compile(rb'"(trajectory_path|continued_trajectory_ref)"\s*:\s*"([^"\\/]+)"')
 
 
+class Folder(NamedTuple):
+    """What is the same for all files of one folder."""
+
+    path: str
+    """Absolute path."""
+    label: str
+    """Path relative to the given one, with `/`; empty for the given one itself."""
+    root: str
+    """Absolute path of the folder that was given, or of the folder of the file that was."""
+    trial: str | None
+    """Absolute path of the Harbor trial around it; None outside a trial."""
+
+
 class Found(NamedTuple):
     """One file that may hold traces."""
 
-    path: Path
+    path: str
     """Absolute path."""
+    name: str
     label: str
     """Path relative to the given one, with `/`."""
-    root: Path
-    """The folder that was given, or the folder of the file that was."""
-    trial: Path | None
-    """The Harbor trial folder around it; None outside a trial."""
+    real: str
+    """Absolute path without links: the same for every way to one file."""
+    folder: Folder
 
 
-def files(path: Path) -> Iterator[Found | Refused]:
-    """Yield the files of a given path: itself, or everything below it, with refusals in between."""
-    given = Path(os.path.normpath(Path.cwd() / path))
-    if not given.is_dir():
-        trial = given.parent.parent if given.parent.name == "agent" and _is_trial(given.parent.parent) else None
-        if given.is_file():
-            yield Found(given, given.name, given.parent, trial)
+def files(paths: Iterable[Path]) -> Iterator[Found | Refused]:
+    """Yield the files of given paths, each once: themselves, or everything below them, with refusals in between.
+
+    Raises:
+        UsageError: when a path does not exist.
+    """
+    seen: set[str] = set()
+    folders: dict[Path, tuple[Folder, str]] = {}
+    for path in paths:
+        given = Path(os.path.normpath(Path.cwd() / path))
+        if not given.exists():
+            raise UsageError(f"no such file or folder: {path}", hint="check the path")
+        real = os.path.realpath(given) if given.is_dir() else None
+        if real is None:
+            below = iter((_given(given, folders),))
         else:
-            yield refuse_file("unreadable", given, given.name, "neither a file nor a folder", read=False)
-        return
-    yield from _walk(given, given, os.path.realpath(given))
+            below = _walk(Folder(str(given), "", str(given), None), real, real, _is_trial(given))
+        for found in below:
+            if isinstance(found, Refused):
+                yield found
+            elif found.real not in seen:
+                seen.add(found.real)
+                yield found
 
 
 def is_aside(name: str) -> bool:
@@ -54,15 +83,15 @@ def is_aside(name: str) -> bool:
 
 
 def refuse_file(
-    code: str, path: Path, label: str, message: str, hint: str | None = None, *, read: bool = True
+    code: str, path: str, label: str, message: str, hint: str | None = None, *, read: bool = True
 ) -> Refused:
     """Return the refusal of a whole file, with its digest and its first bytes unless it is not to be read."""
     raw_digest, excerpt = label_digest(label), b""
     if read:
         try:
-            with path.open("rb") as file:
+            with Path(path).open("rb") as file:
                 excerpt = file.read(EXCERPT)
-            raw_digest = digest.sha256_file(path)
+            raw_digest = digest.sha256_file(Path(path))
         except OSError:
             pass
     return Refused(code, label, message, hint, raw_digest, excerpt)
@@ -73,54 +102,82 @@ def label_digest(label: str) -> str:
     return digest.sha256(label.encode("utf-8", "surrogateescape"))
 
 
+def _given(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Found | Refused:
+    """Return a file that was given by its own path; `folders` keeps what is known of the folders of such files."""
+    above, name = path.parent, path.name
+    if not path.is_file():
+        return refuse_file("unreadable", str(path), name, "neither a file nor a folder", read=False)
+    if above not in folders:
+        trial = str(above.parent) if above.name == "agent" and _is_trial(above.parent) else None
+        folders[above] = Folder(str(above), "", str(above), trial), os.path.realpath(above)
+    folder, real = folders[above]
+    return Found(str(path), name, name, os.path.realpath(path) if path.is_symlink() else _joined(real, name), folder)
+
+
 def _is_trial(folder: Path) -> bool:
-    return (folder / "agent").is_dir() and (folder / "config.json").is_file() and (folder / "result.json").is_file()
+    agent = folder / "agent"
+    return (
+        agent.is_dir()
+        and not agent.is_symlink()
+        and (folder / "config.json").is_file()
+        and (folder / "result.json").is_file()
+    )
 
 
-def _walk(folder: Path, root: Path, real_root: str) -> Iterator[Found | Refused]:
-    if _is_trial(folder):
-        yield from _trial(folder, root, real_root)
+def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator[Found | Refused]:
+    """Yield the files below `folder`, whose path without links is `real`."""
+    if is_trial:
+        yield from _trial(folder, real, real_root)
         return
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(folder.path), key=lambda entry: entry.name)
     except OSError as error:
-        label = folder.relative_to(root).as_posix()
-        yield refuse_file("unreadable", folder, label, f"cannot be listed: {error.strerror}", read=False)
+        message = f"cannot be listed: {error.strerror}"
+        yield refuse_file("unreadable", folder.path, folder.label or ".", message, read=False)
         return
     entries = [entry for entry in entries if not is_aside(entry.name)]
-    is_job = any(entry.is_dir(follow_symlinks=False) and _is_trial(Path(entry.path)) for entry in entries)
+    below = {entry.name: _is_trial(Path(entry.path)) for entry in entries if entry.is_dir(follow_symlinks=False)}
+    is_job = any(below.values())
     for entry in entries:
-        path = Path(entry.path)
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(path, root, real_root)
-        elif not (is_job and entry.name in _JOB_FILES):
-            yield from _file(path, root, real_root, None)
+        name = entry.name
+        if name in below:
+            inner = Folder(entry.path, _joined(folder.label, name), folder.root, None)
+            yield from _walk(inner, _joined(real, name), real_root, below[name])
+        elif not (is_job and name in _JOB_FILES):
+            yield from _file(entry, folder, real, real_root)
 
 
-def _trial(folder: Path, root: Path, real_root: str) -> Iterator[Found | Refused]:
-    agent = folder / "agent"
-    names = sorted(path.name for path in agent.iterdir() if _TRAJECTORY.fullmatch(path.name))
-    for name in names:
-        yield from _file(agent / name, root, real_root, folder)
-    if not names:
-        label = (folder / "result.json").relative_to(root).as_posix()
+def _trial(trial: Folder, real: str, real_root: str) -> Iterator[Found | Refused]:
+    path = _joined(trial.path, "agent")
+    entries = [entry for entry in os.scandir(path) if _TRAJECTORY.fullmatch(entry.name)]
+    agent = Folder(path, _joined(trial.label, "agent"), trial.root, trial.path)
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        yield from _file(entry, agent, _joined(real, "agent"), real_root)
+    if not entries:
+        label = _joined(trial.label, "result.json")
         message = "a Harbor trial without a trajectory: the agent wrote none"
-        yield refuse_file("trial-without-trajectory", folder / "result.json", label, message)
+        yield refuse_file("trial-without-trajectory", _joined(trial.path, "result.json"), label, message)
 
 
-def _file(path: Path, root: Path, real_root: str, trial: Path | None) -> Iterator[Found | Refused]:
-    label = path.relative_to(root).as_posix()
-    if path.is_symlink():
-        real = os.path.realpath(path)
+def _file(entry: os.DirEntry[str], folder: Folder, real_folder: str, real_root: str) -> Iterator[Found | Refused]:
+    label = _joined(folder.label, entry.name)
+    real = _joined(real_folder, entry.name)
+    if entry.is_symlink():
+        real = os.path.realpath(entry.path)
         if os.path.commonpath([real, real_root]) != real_root:
-            yield refuse_file("symlink-outside", path, label, "a symbolic link out of the given folder", read=False)
+            message = "a symbolic link out of the given folder"
+            yield refuse_file("symlink-outside", entry.path, label, message, read=False)
             return
-        if Path(real).is_dir():
+        if entry.is_dir():
             return
-    if not path.is_file():
-        yield refuse_file("unreadable", path, label, "no regular file", read=False)
+    if not entry.is_file():
+        yield refuse_file("unreadable", entry.path, label, "no regular file", read=False)
         return
-    yield Found(path, label, root, trial)
+    yield Found(entry.path, entry.name, label, real, folder)
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder.rstrip('/')}/{name}" if folder else name
 
 
 class Links:
@@ -130,33 +187,32 @@ class Links:
         self._owners: dict[str, list[str]] = {}
         self._before: dict[str, str] = {}
 
-    def note(self, path: Path) -> None:
-        """Look into a document for the names of others in its folder."""
-        try:
-            data = path.read_bytes()
-        except OSError:
+    def note(self, path: str, data: bytes) -> None:
+        """Look into a document, whose bytes are `data`, for the names of others in its folder."""
+        # one search finds both members: a trajectory is named by path only within a `subagent_trajectory_ref`
+        if b'_trajectory_ref"' not in data:
             return
-        if b'"trajectory_path"' not in data and b'"continued_trajectory_ref"' not in data:
-            return
-        for member, name in _LINK.findall(data):
-            target = str(path.parent / name.decode("utf-8", "replace"))
-            if target == str(path):
+        name = path.rpartition("/")[2]
+        for member, linked in _LINK.findall(data):
+            target = path.removesuffix(name) + linked.decode("utf-8", "replace")
+            if target == path:
                 continue
             if member == b"trajectory_path":
                 owners = self._owners.setdefault(target, [])
-                if str(path) not in owners:
-                    owners.append(str(path))
+                if path not in owners:
+                    owners.append(path)
             else:
-                self._before.setdefault(target, path.name)
+                self._before.setdefault(target, name)
 
-    def linked(self, path: str) -> tuple[str | None, tuple[str, ...]] | None:
-        """Return what names `path`: the document that it continues, and those that it is a part of; None for nothing.
+    def linked(self, path: str) -> tuple[str | None, tuple[str, ...]]:
+        """Return what names `path`: the document that it continues, or None, and those that it is a part of.
 
         Documents that are parts of one another in a circle are parts of nothing.
         """
-        owners = tuple(Path(owner).name for owner in self._owners.get(path, ()) if self._has_top(owner, {path}))
-        before = self._before.get(path)
-        return (before, owners) if before or owners else None
+        if path not in self._owners:
+            return self._before.get(path), ()
+        owners = [owner for owner in self._owners[path] if self._has_top(owner, {path})]
+        return self._before.get(path), tuple(owner.rpartition("/")[2] for owner in owners)
 
     def _has_top(self, path: str, below: set[str]) -> bool:
         while (owners := self._owners.get(path)) is not None:
