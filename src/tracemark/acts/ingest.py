@@ -15,7 +15,7 @@ Invariants:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refus
 from tracemark.acts.known import Known, Settled
 from tracemark.acts.pinned import require_pulled
 from tracemark.durable import make_folder
-from tracemark.errors import NothingReadableError, TracemarkError, UsageError
+from tracemark.errors import LedgerChainError, NothingReadableError, TracemarkError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import snapshot
 from tracemark.harness.harness import Harness
@@ -74,9 +74,11 @@ class IngestReport(Report):
     refused: int
     """Records that could not be read; they are kept with the reason."""
     contradicted: int
-    """Traces whose content disagrees with a harness stated for them; that statement gives them no fingerprint."""
+    """Traces that count under no harness because their content disagrees with the one stated for them."""
+    claims_dropped: int
+    """Known traces that keep their harness: their content disagrees with the one stated now, which is left out."""
     harnesses: dict[str, int]
-    """Traces stored now, by the label of the harness stated for them; `-` where none is."""
+    """Traces stored now, by the label of the harness under which they count; `-` where it is none."""
     evidence: dict[str, int]
     """Traces stored now, by the evidence of their weakest component."""
     finding_counts: dict[str, int]
@@ -95,6 +97,8 @@ class _Tally:
     findings: list[Finding] = field(default_factory=list)
     shown: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
+    dropped: str | None = None
+    """Place of the first claim that was left out."""
 
     def note(self, findings: Sequence[Finding], counts: Mapping[str, int] | None = None) -> None:
         """Take findings in; `counts` says how many there were of each code where not all of them are given."""
@@ -138,7 +142,7 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
         store = stack.enter_context(open_store(target, create=True))
         _make_folders(store.layout)
         folder = stack.enter_context(store.workspace())
-        run = _Run(store, Known(store, folder, behind), known, tally)
+        run = _Run(corpus, store, Known(store, folder, behind), known, tally)
         run.take(refuse(planned.refused, folder, "files"))
         claims = {} if claim is not None else _claims(corpus, planned, known, tally)
         jobs = (
@@ -201,7 +205,10 @@ def _claims(corpus: Corpus, planned: Plan, known: dict[str, Harness], tally: _Ta
 class _Run:
     """Takes the results of the jobs, in order, and commits them."""
 
-    def __init__(self, store: Store, known: Known, harnesses: dict[str, Harness], tally: _Tally) -> None:
+    def __init__(
+        self, corpus: Corpus, store: Store, known: Known, harnesses: dict[str, Harness], tally: _Tally
+    ) -> None:
+        self._corpus = corpus
         self._store = store
         self._known = known
         self._harnesses = harnesses
@@ -212,21 +219,49 @@ class _Run:
         """Commit what is new of one job, then what it says about known traces, then what it refused."""
         tally = self._tally
         tally.count["refused"] += result.refused
-        tally.count["contradicted"] += result.contradicted
         tally.note(result.findings, result.count)
+        contradicted = [trace_id for trace_id, _ in result.contradicted]
+        known = self._known.among(contradicted) | {trace_id for trace_id, _ in result.second}
         for draft in result.drafts:
             self._commit(self._known.settle(draft))
         for trace_id, stamp in result.second:
             self._commit(self._known.restate(trace_id, stamp))
+        self._judge(result.contradicted, known)
         if result.refusals is not None:
             for chunk in refused_in(result.refusals):
                 self._store.commit_refused(chunk)
+
+    def _judge(self, contradicted: Sequence[tuple[str, Finding]], known: set[str]) -> None:
+        """Report statements that the content refutes; of a trace that has its harness they say nothing.
+
+        Args:
+            contradicted: id and finding of each trace.
+            known: those of them of which more has been stated than this once.
+        """
+        refuted = {trace_id for trace_id, _ in contradicted}
+        kept = self._known.standing(refuted & known) | self._decided(refuted) if refuted else set()
+        self._tally.count["contradicted"] += len(refuted - kept)
+        self._tally.count["claims_dropped"] += len(kept)
+        for trace_id, found in contradicted:
+            if trace_id in kept:
+                self._tally.dropped = self._tally.dropped or found.where
+            else:
+                self._tally.note([found])
+
+    def _decided(self, ids: Iterable[str]) -> set[str]:
+        """Return those of `ids` of which the ledger settles the harness."""
+        try:
+            return set(self._corpus.decisions.stamps).intersection(ids)
+        except LedgerChainError:
+            # a ledger that does not verify settles nothing; `check` says so, and runs are stored all the same
+            return set()
 
     def _commit(self, settled: Settled) -> None:
         self._tally.count.update(settled.count)
         for draft in settled.drafts:
             for projection in draft.projections:
-                self._tally.harnesses[projection.row.harness or "-"] += 1
+                row = projection.row
+                self._tally.harnesses[(row.harness or row.fingerprint) if row.fingerprint else "-"] += 1
                 self._tally.evidence[projection.row.evidence] += 1
             for fingerprint in {projection.row.fingerprint for projection in draft.projections}:
                 self._snapshot(fingerprint)
@@ -253,6 +288,11 @@ def _named(annotation: dict[str, Any]) -> str | None:
 def _report(root: Path, tally: _Tally, sources: Sequence[Path], options: IngestOptions) -> IngestReport:
     count = tally.count
     members = ("ingested", "duplicates", "strengthened", "contested", "reimported")
+    if tally.dropped is not None:
+        dropped = count["claims_dropped"]
+        traces = "1 trace keeps its harness" if dropped == 1 else f"{dropped} traces keep their harnesses"
+        message = f"{traces}: the content refutes the one stated now"
+        tally.note([finding("claim-dropped", tally.dropped, message)])
     if not any(count[name] for name in members) and not tally.codes["journal-open"]:
         if tally.findings or any(source.resolve() != (root / INBOX).resolve() for source in sources):
             _refuse_all(tally, sources)
@@ -260,7 +300,7 @@ def _report(root: Path, tally: _Tally, sources: Sequence[Path], options: IngestO
         tally.note([finding("inbox-empty", INBOX, "there is no run in it yet")])
     return IngestReport(
         findings=tuple(tally.findings),
-        **{name: count[name] for name in (*members, "refused", "contradicted")},
+        **{name: count[name] for name in (*members, "refused", "contradicted", "claims_dropped")},
         harnesses=dict(sorted(tally.harnesses.items())),
         evidence=dict(sorted(tally.evidence.items())),
         finding_counts=dict(sorted(tally.codes.items())),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.stamping import Stamper
+from tracemark.acts.stamping import CONTRADICTED, Stamper
 from tracemark.findings import CODES, Finding, finding
 from tracemark.harness.harness import Harness
 from tracemark.importers.base import Imported, Refused
@@ -59,8 +59,9 @@ class JobResult:
     """How many records could not be read."""
     refusals: Path | None = None
     """A temporary that holds them in stored form; None when there are none."""
-    contradicted: int = 0
-    """How many traces disagree with a harness that is stated for them."""
+    contradicted: list[tuple[str, Finding]] = field(default_factory=list)
+    """(trace id, finding) where the content of a trace disagrees with a harness that is stated for it; not among
+    `findings`, since only the caller sees whether the trace has its harness already."""
     second: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """(trace id, stamp) where a trace says one thing of its harness and its batch claims another."""
     findings: list[Finding] = field(default_factory=list)
@@ -158,13 +159,15 @@ def line_of(statement: Mapping[str, Any], source: Mapping[str, Any], trajectory:
 
 
 def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftWriter, result: JobResult) -> None:
-    stamped = stamper.stamp(item, claim)
     trace_id = digest.sha256(item.trajectory_bytes)
+    stamped = stamper.stamp(item, trace_id, claim)
     statement = {"harness": stamped.stamp, "outcome": item.outcome, "run": item.run}
     line = line_of(statement, item.source, item.trajectory_bytes)
     writer.add(line, project({**statement, "source": item.source, "trajectory": item.trajectory}, trace_id))
     if stamped.second is not None:
         result.second.append((trace_id, stamped.second))
-    result.contradicted += any(found.code == "stamp-contradicted" for found in stamped.findings)
     for found in stamped.findings:
-        result.note(found)
+        if found.code == CONTRADICTED:
+            result.contradicted.append((trace_id, found))
+        else:
+            result.note(found)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from tracemark import __version__, digest
 from tracemark.acts.ingest_job import line_of
 from tracemark.model.annotation import build
+from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Stored
 from tracemark.store.draft import DraftWriter, SegmentDraft
@@ -101,6 +102,18 @@ class Known:
         said = self._statements([trace_id]).get(trace_id, [])
         settled.count["contested"] += _add(said, Statement("", harness=stamp), trace_id, settled) == "contests"
         return settled
+
+    def among(self, ids: Iterable[str]) -> set[str]:
+        """Return those of `ids` that are stored."""
+        return set(self._lookup(list(ids)))
+
+    def standing(self, ids: Collection[str]) -> set[str]:
+        """Return those of `ids` that count under a harness, whatever else was stated for them and refuted.
+
+        Raises:
+            IntegrityError: when a stored statement that must be compared is damaged.
+        """
+        return {name for name, said in self._statements(list(ids)).items() if fingerprint_of(join(said).harness)}
 
     def _pack_again(self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings) -> Settled:
         settled = Settled()

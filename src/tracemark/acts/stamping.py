@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracemark.acts.provenance import declared_name, worded
 from tracemark.findings import Finding, finding
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, Judgement, Matcher
@@ -25,6 +26,12 @@ from tracemark.importers.base import Imported
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, fingerprint_of, strongest
 from tracemark.store.state import Statement, join
+
+CONTRADICTED = "stamp-contradicted"
+"""Code of the finding that content and a stated harness disagree."""
+
+SHOWN = 12
+"""Digits of a trace id that name it to a reader."""
 
 _CACHE = 1024
 _NOTHING = Content()
@@ -54,18 +61,23 @@ class Stamper:
         self._matchers: dict[str, Matcher] = {}
         self._declared: dict[tuple[str, int, bool], tuple[object, dict[str, Any]]] = {}
 
-    def stamp(self, imported: Imported, claim: Harness | None) -> Stamped:
+    def stamp(self, imported: Imported, trace_id: str, claim: Harness | None) -> Stamped:
         """Return the stamp of one trace.
 
         Args:
             imported: what the importer read.
+            trace_id: the trace's id, by which findings name it.
             claim: the harness that the caller or the batch names; None when nobody does.
         """
         result = Stamped({})
         carried = imported.stamp
         content = _NOTHING if imported.run.get("role") == "subagent" else imported.content
         if carried:
-            result.stamp = self._carried(carried, content, imported.where, result)
+            result.stamp = self._carried(carried, content)
+            fingerprint = fingerprint_of(carried)
+            if fingerprint is not None and fingerprint not in self._known:
+                message = f"trace {trace_id[:SHOWN]} is stamped {fingerprint}, which no known harness version has"
+                result.findings.append(finding("harness-unknown", imported.where, message))
         if claim is not None and (not carried or fingerprint_of(carried) != claim.identity.fingerprint):
             _state(result, self._claimed(claim, content, None))
         if imported.observed:
@@ -73,18 +85,16 @@ class Stamper:
             result.stamp = {**result.stamp, "observed": {**result.stamp.get("observed", {}), **imported.observed}}
         for stamp in (result.stamp, result.second or {}):
             if stamp.get("contradictions"):
-                result.findings.append(_contradicted(imported.where, stamp))
+                result.findings.append(_contradicted(imported.where, trace_id, stamp))
         return result
 
-    def _carried(self, carried: Mapping[str, Any], content: Content, where: str, result: Stamped) -> dict[str, Any]:
+    def _carried(self, carried: Mapping[str, Any], content: Content) -> dict[str, Any]:
         """Return the stamp that a trace brought, as far as it can be believed here."""
         fingerprint = fingerprint_of(carried)
         if fingerprint is None:
             return dict(carried)
         harness = self._known.get(fingerprint)
         if harness is None:
-            message = f"stamped {fingerprint}, which no known harness version has"
-            result.findings.append(finding("harness-unknown", where, message))
             declared = {name: value for name, value in carried["declared"].items() if name != "fingerprint"}
             return {**carried, "declared": {**declared, "components": _lowered(declared["components"])}}
         judged = self._claimed(harness, content, carried["declared"]["components"])
@@ -172,11 +182,7 @@ def _lowered(components: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _contradicted(where: str, stamp: Mapping[str, Any]) -> Finding:
-    places = stamp["contradictions"]
-    first = places[0]
-    name = stamp.get("declared", {}).get("name", "the harness stated")
-    step = f", step {first['step']}" if "step" in first else ""
-    more = "" if len(places) == 1 else f" (and {len(places) - 1} more)"
-    message = f"not made by {name}: {first['component']} {first['part']}{step}: {first['text']!r}{more}"
-    return finding("stamp-contradicted", where, message)
+def _contradicted(where: str, trace_id: str, stamp: Mapping[str, Any]) -> Finding:
+    name = declared_name(stamp) or "the harness stated"
+    message = f"trace {trace_id[:SHOWN]} was not made by {name}: {worded(stamp['contradictions'])}"
+    return finding(CONTRADICTED, where, message, f"tracemark audit {trace_id[:SHOWN]}")

@@ -152,7 +152,8 @@ class Desk:
             }
 
     def check(self) -> None:
-        assert health.check(self.root).findings == ()
+        # siblings are what some tests are about
+        assert [found for found in health.check(self.root).findings if found.code != "siblings-alike"] == []
 
 
 def _task(store: Store, state: State) -> str:

@@ -134,8 +134,11 @@ def test_a_harness_edited_after_ingest_changes_nothing_about_its_traces(desk) ->
     (desk.root / "harness_versions" / "desk_a" / "system.txt").write_text("Something else altogether.\n")
     assert desk.everything() == before
     desk.check()
+    # the name means the edited version now
     report = desk.ingest(path, harness="desk_a")
-    assert (report.duplicates, report.contradicted) == (1, 1), "the name means the edited version now"
+    assert (report.duplicates, report.contradicted, report.claims_dropped) == (1, 0, 1), (
+        "the name means the edited version now"
+    )
     assert desk.everything() == before
 
 
@@ -357,7 +360,7 @@ def test_a_dry_run_reports_what_the_run_will_and_stores_nothing(desk) -> None:
     assert plain(tried) == plain(done)
     assert {name: n for name, n in plain(done).items() if isinstance(n, int)} == {
         "ingested": 3, "duplicates": 2, "strengthened": 2, "contested": 1,
-        "reimported": 0, "refused": 1, "contradicted": 1,
+        "reimported": 0, "refused": 1, "contradicted": 1, "claims_dropped": 0,
     }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tracemark.acts import decisions
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.ingest import IngestReport
 from tracemark.clock import FixedClock
+from tracemark.findings import Severity
 from tracemark.harness import snapshot
 from tracemark.importers.atif import IMPORTER
 from tracemark.store.draft import DraftWriter
@@ -27,7 +29,16 @@ CLOCK = FixedClock("2026-01-31T12:00:00Z", 1)
 
 def counts(report: IngestReport) -> dict[str, int]:
     """Return what became of the traces, without zeros."""
-    names = ("ingested", "duplicates", "strengthened", "contested", "reimported", "refused", "contradicted")
+    names = (
+        "ingested",
+        "duplicates",
+        "strengthened",
+        "contested",
+        "reimported",
+        "refused",
+        "contradicted",
+        "claims_dropped",
+    )
     return {name: getattr(report, name) for name in names if getattr(report, name)}
 
 
@@ -175,8 +186,11 @@ def test_a_refuted_claim_says_nothing_about_a_trace_that_has_its_harness(desk) -
     path = desk.write("runs.jsonl", desk.document("t-1"))
     desk.ingest(path, harness="desk_a")
     report = desk.ingest(path, harness="desk_b")
-    assert counts(report) == {"duplicates": 1, "contradicted": 1}
-    assert report.exit_code == 1
+    assert counts(report) == {"duplicates": 1, "claims_dropped": 1}
+    (found,) = report.findings
+    assert (found.code, found.severity) == ("claim-dropped", Severity.INFO)
+    assert found.message == "1 trace keeps its harness: the content refutes the one stated now"
+    assert report.exit_code == 0
     state = desk.state("t-1")
     assert state.row.fingerprint == desk.fingerprint("desk_a")
     assert not state.contested
@@ -195,6 +209,62 @@ def test_a_refuted_claim_is_replaced_by_one_that_fits(desk) -> None:
     assert not state.contested
     assert counts(desk.ingest(path, harness="desk_a")) == {"duplicates": 1}
     desk.check()
+
+
+def test_correcting_a_wrong_claim_for_some_traces_of_a_file_says_nothing_against_the_others(desk) -> None:
+    path = desk.write(
+        "runs.jsonl", *(desk.document(f"t-{n}", by) for n, by in enumerate(["desk_a", "desk_a", "desk_b"]))
+    )
+    first = desk.ingest(path, harness="desk_a")
+    assert (counts(first), first.exit_code) == ({"ingested": 3, "contradicted": 1}, 1)
+    assert first.harnesses == {"-": 1, "desk_a": 2}
+    second = desk.ingest(path, harness="desk_b")
+    assert counts(second) == {"duplicates": 2, "strengthened": 1, "claims_dropped": 2}
+    assert ([found.code for found in second.findings], second.exit_code) == (["claim-dropped"], 0)
+    for name in ("desk_a", "desk_b"):
+        again = desk.ingest(path, harness=name)
+        assert again.exit_code == 0, "also a wrong claim that was there first has been corrected"
+        assert again.contradicted == 0
+    assert {state.row.fingerprint for state in desk.states().values()} == {
+        desk.fingerprint("desk_a"),
+        desk.fingerprint("desk_b"),
+    }
+
+
+def test_a_wrong_claim_that_nothing_corrected_is_reported_each_time(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    for name in ("desk_b", "desk_b", "desk_c"):
+        report = desk.ingest(path, harness=name)
+        assert (report.contradicted, report.exit_code) == (1, 1)
+        (found,) = report.findings
+        assert found.hint == f"tracemark audit {desk.state('t-1').trace_id[:12]}"
+
+
+@pytest.mark.parametrize("settled", ["desk_a", "none"])
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_a_wrong_claim_about_a_trace_that_the_ledger_settles_is_left_out(desk, settled: str, rebuilt: bool) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    assert desk.ingest(path, harness="desk_b").exit_code == 1
+    decisions.stamp(desk.root, desk.state("t-1").trace_id, settled, "the log names it", CLOCK)
+    if rebuilt:
+        shutil.rmtree(desk.root / "traces")
+    report = desk.ingest(path, harness="desk_b")
+    assert (report.contradicted, report.claims_dropped, report.exit_code) == (0, 1, 0)
+
+
+def test_a_batch_that_names_the_wrong_harness_for_a_recorded_run_is_left_out(desk) -> None:
+    path = desk.write("runs.jsonl", desk.recorded("t-1", "desk_a"))
+    report = desk.ingest(path, harness="desk_b")
+    assert counts(report) == {"ingested": 1, "claims_dropped": 1}
+    assert report.harnesses == {"desk_a": 1}
+    assert desk.state("t-1").row.fingerprint == desk.fingerprint("desk_a")
+
+
+def test_runs_are_stored_also_where_the_ledger_does_not_verify(desk) -> None:
+    (desk.root / "ledger.jsonl").write_text("nothing that is an entry\n")
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    report = desk.ingest(path, harness="desk_b")
+    assert counts(report) == {"ingested": 1, "contradicted": 1}
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["desk_a", "desk_b", "desk_c"])))

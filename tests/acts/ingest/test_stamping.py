@@ -12,6 +12,7 @@ from tracemark.importers.base import Imported
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, evidence_of, fingerprint_of
 
+TRACE = "0123456789ab" + "0" * 52
 FOREIGN = "tm1:" + "f" * 64
 
 
@@ -41,7 +42,7 @@ class Bench:
             observed=more.pop("observed", {}),
             where="runs.jsonl:1",
         )
-        return self.stamper.stamp(imported, self.known[claim] if claim else None)
+        return self.stamper.stamp(imported, TRACE, self.known[claim] if claim else None)
 
     def prompt(self, name: str) -> str:
         text = self.known[name].prompt_text("system")
@@ -96,8 +97,10 @@ def test_a_claim_that_the_content_refutes_has_no_fingerprint_and_names_the_place
     place = stamped.stamp["contradictions"][0]
     assert (place["component"], place["part"], place["step"]) == ("prompt_templates", "system", 1)
     assert codes(stamped) == ["stamp-contradicted"]
-    assert "step 1" in stamped.findings[0].message
-    assert stamped.findings[0].where == "runs.jsonl:1"
+    (found,) = stamped.findings
+    assert found.message.startswith("trace 0123456789ab was not made by desk_b: prompt_templates system, step 1: ")
+    assert found.hint == "tracemark audit 0123456789ab"
+    assert found.where == "runs.jsonl:1"
 
 
 def test_what_was_recorded_stays_recorded(bench: Bench) -> None:
@@ -132,6 +135,7 @@ def test_a_carried_fingerprint_that_nobody_knows_is_not_stored(bench: Bench) -> 
     assert fingerprint_of(stamped.stamp) is None
     assert part(stamped.stamp) == "claimed"
     assert codes(stamped) == ["harness-unknown"]
+    assert stamped.findings[0].message.startswith("trace 0123456789ab is stamped tm1:ffff")
     assert FOREIGN in stamped.findings[0].message
 
 
