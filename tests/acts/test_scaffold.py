@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -72,7 +73,8 @@ def test_a_second_time_makes_and_changes_nothing(tmp_path: Path) -> None:
     before = {
         path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and ".tracemark" not in path.parts
     }
-    assert scaffold.init(folder).created == ()
+    again = scaffold.init(folder)
+    assert (again.created, again.completed) == ((), ())
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -87,6 +89,7 @@ def test_what_is_there_is_kept_and_lists_of_patterns_get_what_they_lack(tmp_path
     assert (folder / ".gitignore").read_text() == "*.log\n/.tracemark/\n__pycache__/\n"
     assert (folder / "params.yaml").read_text() == "export: {evidence: recorded}\n"
     assert set(report.created) == MADE - {".gitignore", "params.yaml", "inbox/"} | {"dvc.yaml"}
+    assert report.completed == (".gitignore",)
 
 
 @pytest.mark.usefixtures("bare")
@@ -160,14 +163,17 @@ def test_variables_that_a_hook_of_git_sets_lead_nowhere_else(tmp_path: Path, mon
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["top", "below", "plain"])
 def test_with_dvc_the_new_corpus_has_a_pipeline_that_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], place: str
 ) -> None:
     folder = tmp_path / "project" / "corpus" if place == "below" else tmp_path / "corpus"
     if place == "below":
         subprocess.run(["git", "init", "--quiet", str(tmp_path / "project")], check=True)
     programs = ["dvc", "tracemark", "python", "sh", "mkdir", *(["git"] if place != "plain" else [])]
     only(monkeypatch, tmp_path / "bin", *programs)
-    assert run(["init", str(folder)]) == 0
+    assert run(["init", "--output", "json", str(folder)]) == 0
+    # DVC makes a .dvcignore of its own, which is as new as all the rest
+    made = json.loads(capfd.readouterr().out)
+    assert (set(made["created"]), made["completed"]) == (MADE | {"dvc.yaml"}, [])
     assert scaffold.init(folder).dvc
     assert (folder / ".dvc" / "config").read_text().startswith("[core]\n    analytics = false\n")
     assert (folder / "dvc.yaml").read_text() == dvcfile.render(folder)

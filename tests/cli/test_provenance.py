@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, fields
 from typing import Any
 
+import pytest
+
+from tracemark.acts.audit import TraceAudit
 from tracemark.cli.provenance import write_audit
 from tracemark.findings import Report
 
@@ -45,3 +49,23 @@ def test_an_audit_without_components_shows_its_members() -> None:
     stream = io.StringIO()
     write_audit(Export((), "sft"), stream)
     assert stream.getvalue() == "export  sft\n"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "differs_in", "shown"),
+    [
+        (None, None, ("no harness is accepted", "no harness is accepted")),
+        ("tm1:a", None, ("tm1:a", "nobody knows the texts of the accepted harness")),
+        ("tm1:a", [], ("tm1:a", "nothing that shows")),
+        ("tm1:a", ["runtime/limits"], ("tm1:a", "runtime/limits")),
+    ],
+)
+def test_what_there_is_to_differ_from_is_said(
+    accepted: str | None, differs_in: list[str] | None, shown: tuple[str, str]
+) -> None:
+    members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
+    members |= {"findings": (), "components": {}, "accepted": False}
+    stream = io.StringIO()
+    write_audit(TraceAudit(**members | {"accepted_harness": accepted, "differs_in": differs_in}), stream)
+    rows = dict(re.split("  +", line, maxsplit=1) for line in stream.getvalue().splitlines())
+    assert (rows["accepted harness"], rows["differs in"]) == shown
