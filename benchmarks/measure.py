@@ -2,9 +2,9 @@
 
     measure.py [--traces 20000] [--repeats 3] [--folder DIR]
 
-Whole processes, one after the other: bare, ours, bare, ours, …; a ratio is the median of the bare loop's time over ours,
-above 1 where ours is faster. Memory is the largest sum over all processes of a run (proportional set size, sampled). The
-machine should do nothing else meanwhile.
+Whole processes, one after the other: bare, ours, bare, ours, …; a ratio is the bare loop's time over ours (the median),
+above 1 where ours is faster. Memory is the largest sum over all processes of a run (proportional set size, sampled).
+The machine should do nothing else meanwhile.
 """
 
 from __future__ import annotations

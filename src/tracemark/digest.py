@@ -43,7 +43,6 @@ _SORTED = _ORDERED | orjson.OPT_SORT_KEYS
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
 _BEFORE_NUMBER = (b":", b",", b"[", b"-", b" ", b"\t", b"\r", b"\n")
-_NULLS = (b":null", b",null", b"[null")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = b" \t\r\n"
 _MAX_NOTES = 20
@@ -192,9 +191,14 @@ def _written(value: JSON, option: int) -> bytes:
         return _written_exactly(value, option)
     # orjson writes NaN and infinities as null without an error; reading back and comparing is five times faster than
     # looking at every value, and says no where a look is needed
-    if (data == b"null" or any(null in data for null in _NULLS)) and orjson.loads(data) != value:
+    if b"null" in data and _has_null(data) and orjson.loads(data) != value:
         _refuse_not_finite(value)
     return data
+
+
+def _has_null(data: bytes) -> bool:
+    """Return whether a null may stand in `data` outside of texts."""
+    return b":null" in data or b",null" in data or b"[null" in data or data == b"null"
 
 
 def _may_hold_large_integer(raw: bytes) -> bool:
