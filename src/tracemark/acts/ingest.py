@@ -14,19 +14,21 @@ Invariants:
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
-from tracemark import engine
+from tracemark import digest, engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
 from tracemark.acts.known import Known, Settled
 from tracemark.acts.pinned import require_pulled
+from tracemark.acts.stamping import TRACE_DIGITS
 from tracemark.durable import make_folder
 from tracemark.errors import LedgerChainError, NothingReadableError, TracemarkError, UsageError
 from tracemark.findings import Finding, Report, finding
@@ -76,7 +78,8 @@ class IngestReport(Report):
     contradicted: int
     """Traces that count under no harness because their content disagrees with the one stated for them."""
     claims_dropped: int
-    """Known traces that keep their harness: their content disagrees with the one stated now, which is left out."""
+    """Traces that keep their harness: the one stated now is left out, because the content disagrees with it, or because
+    its name meant the harness that they have when they were stored."""
     harnesses: dict[str, int]
     """Traces stored now, by the label of the harness under which they count; `-` where it is none."""
     evidence: dict[str, int]
@@ -97,8 +100,10 @@ class _Tally:
     findings: list[Finding] = field(default_factory=list)
     shown: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
-    dropped: str | None = None
-    """Place of the first claim that was left out."""
+    refuted: str | None = None
+    """Place of the first claim that was left out because the content refutes it."""
+    outdated: str | None = None
+    """The first trace of which a claim was left out because its name meant another harness before."""
 
     def note(self, findings: Sequence[Finding], counts: Mapping[str, int] | None = None) -> None:
         """Take findings in; `counts` says how many there were of each code where not all of them are given."""
@@ -145,11 +150,13 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
         run = _Run(corpus, store, Known(store, folder, behind), known, tally)
         run.take(refuse(planned.refused, folder, "files"))
         claims = {} if claim is not None else _claims(corpus, planned, known, tally)
-        jobs = (
-            IngestJob(job, folder, f"{number:06d}", known, claim or claims.get(_named_for(job)))
-            for number, job in enumerate(planned.jobs)
-        )
-        for result in engine.run(work, jobs):
+
+        def job_of(number: int, job: Job) -> IngestJob:
+            name = options.harness or _named_for(job)
+            fingerprint = claim or claims.get(name)
+            return IngestJob(job, folder, f"{number:06d}", known, fingerprint, _is_name(name, fingerprint))
+
+        for result in engine.run(work, itertools.starmap(job_of, enumerate(planned.jobs))):
             run.take(result)
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
     return _report(root, tally, sources, options)
@@ -186,6 +193,14 @@ def _named_for(job: Job) -> str | None:
     return named
 
 
+def _is_name(name: str | None, fingerprint: str | None) -> bool:
+    """Return whether `name`, which led to `fingerprint`, is a name and not the beginning of the fingerprint itself."""
+    if name is None or fingerprint is None:
+        return False
+    prefix = digest.FINGERPRINT_PREFIX
+    return not fingerprint.removeprefix(prefix).startswith(name.removeprefix(prefix))
+
+
 def _claims(corpus: Corpus, planned: Plan, known: dict[str, Harness], tally: _Tally) -> dict[str | None, str | None]:
     """Return the fingerprint of each harness that a batch names; a name that nothing answers to is a finding."""
     claims: dict[str | None, str | None] = {}
@@ -220,12 +235,14 @@ class _Run:
         tally = self._tally
         tally.count["refused"] += result.refused
         tally.note(result.findings, result.count)
+        second = {trace_id for trace_id, _ in result.second}
         contradicted = [trace_id for trace_id, _ in result.contradicted]
-        known = self._known.among(contradicted) | {trace_id for trace_id, _ in result.second}
+        known = self._known.among(contradicted) | second
         for draft in result.drafts:
-            self._commit(self._known.settle(draft))
+            ids = {projection.row.trace_id for projection in draft.projections} if result.by_name else set()
+            self._commit(self._known.settle(draft, ids - second))
         for trace_id, stamp in result.second:
-            self._commit(self._known.restate(trace_id, stamp))
+            self._commit(self._known.restate(trace_id, stamp, result.by_name))
         self._judge(result.contradicted, known)
         if result.refusals is not None:
             for chunk in refused_in(result.refusals):
@@ -241,10 +258,10 @@ class _Run:
         refuted = {trace_id for trace_id, _ in contradicted}
         kept = self._known.standing(refuted & known) | self._decided(refuted) if refuted else set()
         self._tally.count["contradicted"] += len(refuted - kept)
-        self._tally.count["claims_dropped"] += len(kept)
+        self._tally.count["refuted"] += len(kept)
         for trace_id, found in contradicted:
             if trace_id in kept:
-                self._tally.dropped = self._tally.dropped or found.where
+                self._tally.refuted = self._tally.refuted or found.where
             else:
                 self._tally.note([found])
 
@@ -258,6 +275,7 @@ class _Run:
 
     def _commit(self, settled: Settled) -> None:
         self._tally.count.update(settled.count)
+        self._tally.outdated = self._tally.outdated or settled.outdated
         for draft in settled.drafts:
             for projection in draft.projections:
                 row = projection.row
@@ -288,11 +306,8 @@ def _named(annotation: dict[str, Any]) -> str | None:
 def _report(root: Path, tally: _Tally, sources: Sequence[Path], options: IngestOptions) -> IngestReport:
     count = tally.count
     members = ("ingested", "duplicates", "strengthened", "contested", "reimported")
-    if tally.dropped is not None:
-        dropped = count["claims_dropped"]
-        traces = "1 trace keeps its harness" if dropped == 1 else f"{dropped} traces keep their harnesses"
-        message = f"{traces}: the content refutes the one stated now"
-        tally.note([finding("claim-dropped", tally.dropped, message)])
+    count["claims_dropped"] = count["refuted"] + count["outdated"]
+    tally.note(list(_dropped(tally)))
     if not any(count[name] for name in members) and not tally.codes["journal-open"]:
         if tally.findings or any(source.resolve() != (root / INBOX).resolve() for source in sources):
             _refuse_all(tally, sources)
@@ -306,6 +321,23 @@ def _report(root: Path, tally: _Tally, sources: Sequence[Path], options: IngestO
         finding_counts=dict(sorted(tally.codes.items())),
         dry_run=options.dry_run,
     )
+
+
+def _dropped(tally: _Tally) -> Iterator[Finding]:
+    """Yield a finding for each reason for which claims were left out."""
+    reasons = {
+        "refuted": (tally.refuted, "the content refutes the one stated now", None),
+        "outdated": (
+            f"trace {(tally.outdated or '')[:TRACE_DIGITS]}",
+            "the name stated now meant it when they were stored",
+            "to state the harness that the name means now, name it by its fingerprint",
+        ),
+    }
+    for reason, (where, message, hint) in reasons.items():
+        dropped = tally.count[reason]
+        traces = "1 trace keeps its harness" if dropped == 1 else f"{dropped} traces keep their harness"
+        if dropped:
+            yield finding("claim-dropped", where or "", f"{traces}: {message}", hint)
 
 
 def _refuse_all(tally: _Tally, sources: Sequence[Path]) -> NoReturn:

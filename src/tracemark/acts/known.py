@@ -7,6 +7,8 @@ Invariants:
 - a claim that the content refutes says nothing about a trace that has another harness stated for it; and where it was
   there first, a claim that the content does not refute takes its place. So a wrong `--harness` is corrected by the
   right one, in either order. What a recorder stated is no claim: it is never replaced;
+- a name means what it meant when a trace was stored: the same name, given again after its folder was edited, states
+  nothing new about that trace;
 - a record that a newer importer version has read is not read back into what an older one would make of it.
 """
 
@@ -22,6 +24,7 @@ from typing import Any, NamedTuple
 
 from tracemark import __version__, digest
 from tracemark.acts.ingest_job import line_of
+from tracemark.acts.provenance import declared_name
 from tracemark.model.annotation import build
 from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
@@ -50,7 +53,10 @@ class Settled:
     annotations: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {STAMPS: [], OUTCOMES: []})
     """New statements about known traces, by kind."""
     count: Counter[str] = field(default_factory=Counter)
-    """`ingested`, `duplicates`, `strengthened`, `contested`, `reimported`."""
+    """`ingested`, `duplicates`, `strengthened`, `contested`, `reimported`, and `outdated`: claims that are left out
+    because their name meant the harness that the trace has when it was stored."""
+    outdated: str | None = None
+    """The first trace of the last kind."""
 
 
 class _Readings(NamedTuple):
@@ -75,8 +81,12 @@ class Known:
         self._stores = [store] if behind is None else [behind, store]
         self._folder = folder
 
-    def settle(self, draft: SegmentDraft) -> Settled:
+    def settle(self, draft: SegmentDraft, named: Collection[str] = ()) -> Settled:
         """Return what of a draft is new, and what its known traces add.
+
+        Args:
+            draft: what one job made for one partition.
+            named: ids of those traces whose harness is a claim that was made by name.
 
         Raises:
             IntegrityError: when a stored statement that must be compared is damaged.
@@ -89,10 +99,15 @@ class Known:
         if len(known) == len(rows) and all(known[row.trace_id].row.head == row.head for row in rows):
             draft.temporary.unlink(missing_ok=True)
             return Settled(count=Counter(duplicates=len(rows)))
-        return self._pack_again(draft, known, readings)
+        return self._pack_again(draft, known, readings, named)
 
-    def restate(self, trace_id: str, stamp: dict[str, Any]) -> Settled:
+    def restate(self, trace_id: str, stamp: dict[str, Any], by_name: bool = False) -> Settled:
         """Return what a second stamp, stated of a trace that has been stored with a first, amounts to.
+
+        Args:
+            trace_id: the trace.
+            stamp: the claim.
+            by_name: whether the claim was made by name.
 
         Raises:
             IntegrityError: when a stored statement that must be compared is damaged.
@@ -100,7 +115,11 @@ class Known:
         settled = Settled()
         # nothing is said of a trace that is stored and could not be indexed
         said = self._statements([trace_id]).get(trace_id, [])
-        settled.count["contested"] += _add(said, Statement("", harness=stamp), trace_id, settled) == "contests"
+        claim = Statement("", harness=stamp)
+        if by_name and _is_outdated(claim, said):
+            _leave_out(trace_id, settled)
+        else:
+            settled.count["contested"] += _add(said, claim, trace_id, settled) == "contests"
         return settled
 
     def among(self, ids: Iterable[str]) -> set[str]:
@@ -115,7 +134,9 @@ class Known:
         """
         return {name for name, said in self._statements(list(ids)).items() if fingerprint_of(join(said).harness)}
 
-    def _pack_again(self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings) -> Settled:
+    def _pack_again(
+        self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings, named: Collection[str]
+    ) -> Settled:
         settled = Settled()
         writer = DraftWriter(self._folder, draft.temporary.name + ".new")
         times = Counter(projection.row.trace_id for projection in draft.projections)
@@ -130,7 +151,7 @@ class Known:
                 if stored is not None and stored.row.head == row.head:
                     settled.count["duplicates"] += 1
                 elif row.trace_id in said:
-                    _repeat(line, row, said[row.trace_id], settled)
+                    _repeat(line, row, said[row.trace_id], settled, row.trace_id in named)
                 elif row.raw_digest in readings.newer:
                     settled.count["duplicates"] += 1
                 else:
@@ -191,11 +212,14 @@ def _new(entry: _Entry, older: list[str] | None, settled: Settled) -> _Entry:
     return line, project_line(line)
 
 
-def _repeat(line: bytes, row: TraceRow, said: list[Statement], settled: Settled) -> None:
+def _repeat(line: bytes, row: TraceRow, said: list[Statement], settled: Settled, by_name: bool) -> None:
     """Judge one more copy of a trace by what was said of it, and remember what the copy says."""
     statement = _statement(line, row)
-    halves = (statement._replace(run=None, outcome=None), statement._replace(harness=None))
-    effects = {_add(said, half, row.trace_id, settled) for half in halves}
+    if by_name and _is_outdated(statement, said):
+        _leave_out(row.trace_id, settled)
+        statement = statement._replace(harness=None)
+    halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
+    effects = {_add(said, half, row.trace_id, settled) for half in (*halves, statement._replace(harness=None))}
     named = {"contests": "contested", "strengthens": "strengthened", "nothing": "duplicates"}
     settled.count[next(name for effect, name in named.items() if effect in effects)] += 1
 
@@ -232,9 +256,33 @@ def _replaced(said: Sequence[Statement], new: Statement) -> list[str]:
     return sorted(other.digest for other in said if _is_refuted(other) and _names_another(other, new))
 
 
+def _is_outdated(claim: Statement, said: Sequence[Statement]) -> bool:
+    """Return whether a claim that was made by name disagrees only because the name means another harness by now.
+
+    One that the content refutes is judged as such.
+    """
+    name = declared_name(claim.harness)
+    if (claim.harness or {}).get("contradictions") or not _is_claim(claim):
+        return False
+    return any(
+        declared_name(other.harness) == name and fingerprint_of(other.harness or {}) and _names_another(other, claim)
+        for other in said
+    )
+
+
+def _leave_out(trace_id: str, settled: Settled) -> None:
+    settled.count["outdated"] += 1
+    settled.outdated = settled.outdated or trace_id
+
+
 def _is_refuted(statement: Statement) -> bool:
-    """Return whether it is a claim, no recorder's statement, and the content itself speaks against it."""
-    return bool((statement.harness or {}).get("contradictions")) and all(
+    """Return whether it is a claim, and the content itself speaks against it."""
+    return bool((statement.harness or {}).get("contradictions")) and _is_claim(statement)
+
+
+def _is_claim(statement: Statement) -> bool:
+    """Return whether nothing in it is a recorder's statement."""
+    return all(
         part["evidence"] in _OF_A_CLAIM
         for component in _components(statement).values()
         for part in component["parts"].values()

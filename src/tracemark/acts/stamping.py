@@ -30,7 +30,7 @@ from tracemark.store.state import Statement, join
 CONTRADICTED = "stamp-contradicted"
 """Code of the finding that content and a stated harness disagree."""
 
-SHOWN = 12
+TRACE_DIGITS = 12
 """Digits of a trace id that name it to a reader."""
 
 _CACHE = 1024
@@ -76,7 +76,9 @@ class Stamper:
             result.stamp = self._carried(carried, content)
             fingerprint = fingerprint_of(carried)
             if fingerprint is not None and fingerprint not in self._known:
-                message = f"trace {trace_id[:SHOWN]} is stamped {fingerprint}, which no known harness version has"
+                message = (
+                    f"trace {trace_id[:TRACE_DIGITS]} is stamped {fingerprint}, which no known harness version has"
+                )
                 result.findings.append(finding("harness-unknown", imported.where, message))
         if claim is not None and (not carried or fingerprint_of(carried) != claim.identity.fingerprint):
             _state(result, self._claimed(claim, content, None))
@@ -184,5 +186,5 @@ def _lowered(components: Mapping[str, Any]) -> dict[str, Any]:
 
 def _contradicted(where: str, trace_id: str, stamp: Mapping[str, Any]) -> Finding:
     name = declared_name(stamp) or "the harness stated"
-    message = f"trace {trace_id[:SHOWN]} was not made by {name}: {worded(stamp['contradictions'])}"
-    return finding(CONTRADICTED, where, message, f"tracemark audit {trace_id[:SHOWN]}")
+    message = f"trace {trace_id[:TRACE_DIGITS]} was not made by {name}: {worded(stamp['contradictions'])}"
+    return finding(CONTRADICTED, where, message, f"tracemark audit {trace_id[:TRACE_DIGITS]}")

@@ -252,6 +252,59 @@ def test_a_wrong_claim_about_a_trace_that_the_ledger_settles_is_left_out(desk, s
     assert (report.contradicted, report.claims_dropped, report.exit_code) == (0, 1, 0)
 
 
+def edit(desk, name: str = "desk_a") -> None:
+    """Edit a version where no content shows it."""
+    path = desk.root / "harness_versions" / name / "harness.yaml"
+    path.write_text(path.read_text() + "runtime: {limits: {steps: 99}}\n")
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_name_given_again_after_its_folder_was_edited_says_nothing_new_about_known_traces(
+    desk, recorded: bool, batch: bool
+) -> None:
+    run = desk.recorded("t-1", "desk_a") if recorded else desk.document("t-1")
+    path = desk.write("b/runs.jsonl", run)
+    claim = {} if batch else {"harness": "desk_a"}
+    if batch:
+        desk.put("b/batch.yaml", b"harness: desk_a\n")
+    assert desk.ingest(**claim).ingested == 1
+    before, fingerprint = desk.everything(), desk.fingerprint("desk_a")
+    edit(desk)
+    assert desk.fingerprint("desk_a") != fingerprint
+    for _ in range(2):
+        report = desk.ingest(**claim)
+        assert counts(report) == {"duplicates": 1, "claims_dropped": 1}
+        (found,) = report.findings
+        assert (found.code, report.exit_code) == ("claim-dropped", 0)
+        assert found.where == f"trace {desk.state('t-1').trace_id[:12]}"
+        assert "by its fingerprint" in str(found.hint)
+    assert desk.everything()["rows"] == before["rows"]
+    # what a fingerprint says is meant
+    assert desk.ingest(path, harness=desk.fingerprint("desk_a")[:20]).contested == 1
+
+
+def test_what_comes_with_a_name_that_means_another_harness_now_is_kept(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path, harness="desk_a")
+    edit(desk)
+    desk.write("runs.jsonl", desk.carrying("t-1", outcome={"status": "success"}), desk.document("t-2"))
+    report = desk.ingest(path, harness="desk_a")
+    assert counts(report) == {"ingested": 1, "strengthened": 1, "claims_dropped": 1}
+    assert desk.state("t-1").row.status == "success"
+    assert desk.state("t-2").row.fingerprint == desk.fingerprint("desk_a")
+
+
+def test_a_name_that_was_refuted_before_its_folder_was_edited_states_the_new_harness(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1", "desk_b"))
+    assert desk.ingest(path, harness="desk_a").contradicted == 1
+    texts = [desk.root / "harness_versions" / name / "system.txt" for name in ("desk_a", "desk_b")]
+    texts[0].write_text(texts[1].read_text())
+    edit(desk)
+    assert counts(desk.ingest(path, harness="desk_a")) == {"strengthened": 1}
+    assert desk.state("t-1").row.fingerprint == desk.fingerprint("desk_a")
+
+
 def test_a_batch_that_names_the_wrong_harness_for_a_recorded_run_is_left_out(desk) -> None:
     path = desk.write("runs.jsonl", desk.recorded("t-1", "desk_a"))
     report = desk.ingest(path, harness="desk_b")
