@@ -25,6 +25,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tracemark import digest
 from tracemark.harness.match import Content
 from tracemark.importers import atif_carried, atif_harbor, atif_join, atif_repair
 from tracemark.importers.base import (
@@ -38,7 +39,7 @@ from tracemark.importers.base import (
     refuse,
     source_of,
 )
-from tracemark.importers.content import Walk, dump, observed, walk
+from tracemark.importers.content import Walk, observed, walk
 from tracemark.importers.documents import documents, elements
 from tracemark.importers.head import Head
 from tracemark.importers.strict import fast, faults, worded
@@ -75,9 +76,6 @@ class AtifImporter:
         """
         if _OPENING.match(head.data):
             return 100
-        early = b'"ATIF-v' in head.data[:400]
-        if not early and not head.may_hold(b'"schema_version"') and not head.may_hold(b'"steps"'):
-            return 0
         members = head.members
         first = head.value[0] if isinstance(head.value, list) and head.value else head.value
         version = first.get("schema_version") if isinstance(first, dict) else None
@@ -87,7 +85,7 @@ class AtifImporter:
             return 100
         if members.get("agent") == "{" and members.get("steps") == "[":
             return 90
-        return 85 if early and members.get("agent", "{") == "{" else 0
+        return 85 if b'"ATIF-v' in head.data[:400] and members.get("agent", "{") == "{" else 0
 
     def unit(self, head: Head) -> Unit:
         """Return `line` for JSON lines; an event stream (a header line, then a line a step) is one document."""
@@ -134,7 +132,7 @@ class AtifImporter:
         if trial.key is not None and value.get("session_id") is None:
             value["session_id"] = trial.key
             repairs.append("session_id missing: the trial's id")
-        raw = dump(value, walked.content)
+        raw = digest.canonical(value, finite=True)
         run, outcome = _facts(value, context, carried, trial)
         fill_from_batch(run, context.batch)
         stamp = carried.stamp_for(raw, repairs)

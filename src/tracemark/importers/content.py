@@ -14,8 +14,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import orjson
-
 from tracemark import digest
 from tracemark.harness.match import Content
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
@@ -130,15 +128,6 @@ def observed(content: Content, *, main_agent: bool = True) -> Observed:
         if tools:
             found["tool_bindings"] = tools
     return found
-
-
-def dump(trajectory: dict[str, Any], content: Content) -> bytes:
-    """Return the canonical bytes of `trajectory`; its tools are not written a second time."""
-    agent = trajectory["agent"]
-    if content.tools_key is None or agent.get("tool_definitions") is None:
-        return digest.canonical(trajectory)
-    tools = orjson.Fragment(content.tools_key)
-    return digest.canonical({**trajectory, "agent": {**agent, "tool_definitions": tools}})
 
 
 def _whole_metrics(trajectory: dict[str, Any]) -> bool:

@@ -49,7 +49,7 @@ from tracemark.importers.base import (
     refuse,
     source_of,
 )
-from tracemark.importers.content import dump, observed, walk
+from tracemark.importers.content import observed, walk
 from tracemark.importers.head import Head
 from tracemark.model.harness import COMPONENTS
 
@@ -207,7 +207,7 @@ class JournalImporter:
         document = Document(None, record.raw, record.where, record.repairs)
         return Imported(
             trajectory=trajectory,
-            trajectory_bytes=dump(trajectory, walked.content),
+            trajectory_bytes=digest.canonical(trajectory, finite=True),
             run=run,
             outcome=outcome,
             source=source_of(self, record, document, repairs),

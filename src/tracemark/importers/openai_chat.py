@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tracemark import digest
 from tracemark.importers.base import (
     Context,
     Document,
@@ -34,7 +35,7 @@ from tracemark.importers.base import (
     refuse,
     source_of,
 )
-from tracemark.importers.content import dump, observed, walk
+from tracemark.importers.content import observed, walk
 from tracemark.importers.documents import documents, elements
 from tracemark.importers.head import SPACE, Head
 from tracemark.importers.openai_messages import (
@@ -172,7 +173,7 @@ class ChatImporter:
                 return refuse("not-chat", document, worded(found))
         return Imported(
             trajectory=trajectory,
-            trajectory_bytes=dump(trajectory, walked.content),
+            trajectory_bytes=digest.canonical(trajectory, finite=True),
             run=run,
             outcome=outcome,
             source=source_of(self, record, document, repairs),
