@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tracemark.acts import harnesses
+from tracemark.acts import harnesses, health
 from tracemark.errors import ManifestError, UnknownNameError
 from tracemark.findings import Severity
 
@@ -17,7 +17,11 @@ def test_versions_and_snapshots_are_listed_with_what_the_store_holds_of_them(sho
     shop.accept()
     shutil.rmtree(shop.root / "harness_versions" / "desk_b")
     rows = {row["name"]: row for row in harnesses.list_(shop.root).harnesses}
-    assert (rows["desk_a"]["source"], rows["desk_a"]["traces"], rows["desk_a"]["accepted"]) == ("folder", 3, True)
+    assert (rows["desk_a"]["source"], rows["desk_a"]["traces"], rows["desk_a"]["accepted"]) == (
+        "harness_versions/desk_a",
+        3,
+        True,
+    )
     assert (rows["desk_b"]["source"], rows["desk_b"]["successes"], rows["desk_b"]["accepted"]) == ("snapshot", 2, False)
 
 
@@ -26,7 +30,7 @@ def test_an_edited_version_is_another_harness_and_the_old_one_stays_known(shop: 
     (shop.root / "harness_versions" / "desk_a" / "system.txt").write_text("Other text.\n")
     rows = [row for row in harnesses.list_(shop.root).harnesses if row["name"] == "desk_a"]
     assert {(row["source"], row["fingerprint"] == old, row["traces"]) for row in rows} == {
-        ("folder", False, 0),
+        ("harness_versions/desk_a", False, 0),
         ("snapshot", True, 3),
     }
 
@@ -61,6 +65,18 @@ def test_check_judges_every_version_and_names_its_folder(shop: Shop) -> None:
     errors = {(found.code, found.where.split("/")[1]) for found in report.findings if found.severity is Severity.ERROR}
     assert errors == {("schema-invalid", "desk_x"), ("entry-missing", "desk_y")}
     assert report.exit_code == 1
+
+
+def test_two_folders_of_one_name_are_told_apart_and_warned_of(shop: Shop) -> None:
+    folder = write_version(shop.root, "desk_c", extra="Be kind.")
+    (folder / "harness.yaml").write_text((folder / "harness.yaml").read_text().replace("name: desk_c", "name: desk_a"))
+    rows = [row for row in harnesses.list_(shop.root).harnesses if row["name"] == "desk_a"]
+    assert {row["source"] for row in rows} == {"harness_versions/desk_a", "harness_versions/desk_c"}
+    assert harnesses.check(shop.root, []).checked == ("desk_a", "desk_b", "desk_c")
+    for report in (harnesses.list_(shop.root), harnesses.check(shop.root, []), health.check(shop.root)):
+        (found,) = report.findings
+        assert (found.code, found.severity, report.exit_code) == ("name-shared", Severity.WARNING, 0)
+        assert found.where == "harness_versions/desk_a, harness_versions/desk_c"
 
 
 @pytest.mark.parametrize("name", ["desk_x", "desk_y"])

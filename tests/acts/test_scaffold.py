@@ -74,7 +74,7 @@ def test_a_second_time_makes_and_changes_nothing(tmp_path: Path) -> None:
         path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and ".tracemark" not in path.parts
     }
     again = scaffold.init(folder)
-    assert (again.created, again.completed) == ((), ())
+    assert (again.created, again.extended) == ((), ())
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -89,7 +89,7 @@ def test_what_is_there_is_kept_and_lists_of_patterns_get_what_they_lack(tmp_path
     assert (folder / ".gitignore").read_text() == "*.log\n/.tracemark/\n__pycache__/\n"
     assert (folder / "params.yaml").read_text() == "export: {evidence: recorded}\n"
     assert set(report.created) == MADE - {".gitignore", "params.yaml", "inbox/"} | {"dvc.yaml"}
-    assert report.completed == (".gitignore",)
+    assert report.extended == (".gitignore",)
 
 
 @pytest.mark.usefixtures("bare")
@@ -173,7 +173,7 @@ def test_with_dvc_the_new_corpus_has_a_pipeline_that_runs(
     assert run(["init", "--output", "json", str(folder)]) == 0
     # DVC makes a .dvcignore of its own, which is as new as all the rest
     made = json.loads(capfd.readouterr().out)
-    assert (set(made["created"]), made["completed"]) == (MADE | {"dvc.yaml"}, [])
+    assert (set(made["created"]), made["extended"]) == (MADE | {"dvc.yaml"}, [])
     assert scaffold.init(folder).dvc
     assert (folder / ".dvc" / "config").read_text().startswith("[core]\n    analytics = false\n")
     assert (folder / "dvc.yaml").read_text() == dvcfile.render(folder)

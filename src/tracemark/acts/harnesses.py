@@ -22,8 +22,8 @@ class HarnessList(Report):
     """Every harness that the corpus knows."""
 
     harnesses: tuple[dict[str, Any], ...]
-    """One per fingerprint: `name`, `fingerprint`, `source` (`folder` or `snapshot`), `traces`, `successes`,
-    `accepted`."""
+    """One per fingerprint: `name`, `fingerprint`, `source` (the folder, relative to the corpus, or `snapshot`),
+    `traces`, `successes`, `accepted`."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class HarnessCheck(Report):
     """What is wrong with harness versions."""
 
     checked: tuple[str, ...]
-    """Labels of the versions that were checked, sorted; of those that cannot be read, the names of their folders."""
+    """Folders of the versions that were checked, by name, sorted; a snapshot goes by its label."""
 
 
 def list_(root: Path) -> HarnessList:
@@ -83,7 +83,7 @@ def _row(corpus: Corpus, harness: Harness, counts: Mapping[str | None, Counter[s
     return {
         "name": harness.name,
         "fingerprint": fingerprint,
-        "source": "folder" if harness.folder is not None else "snapshot",
+        "source": f"{VERSIONS}/{harness.folder.name}" if harness.folder is not None else "snapshot",
         "traces": sum(counted.values()),
         "successes": counted["success"],
         "accepted": fingerprint == corpus.accepted,
@@ -145,7 +145,11 @@ def check(root: Path, names: Sequence[str]) -> HarnessCheck:
         findings += [*corpus.harness_findings, *checks.together(corpus.harnesses)]
     for harness in chosen:
         findings += [_placed(found, harness) for found in checks.check(harness)]
-    return HarnessCheck(tuple(findings), tuple(sorted([*(harness.name for harness in chosen), *unreadable])))
+    return HarnessCheck(tuple(findings), tuple(sorted([*map(_folder, chosen), *unreadable])))
+
+
+def _folder(harness: Harness) -> str:
+    return harness.folder.name if harness.folder is not None else harness.name
 
 
 def _of_version(found: Finding) -> bool:

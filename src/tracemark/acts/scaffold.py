@@ -74,7 +74,7 @@ class InitReport(Report):
     """The corpus's folder as it was given."""
     created: tuple[str, ...]
     """Files and folders that tracemark made and that were not there before, relative to the corpus."""
-    completed: tuple[str, ...]
+    extended: tuple[str, ...]
     """Lists of patterns that were there before and lacked lines, which they have now."""
     git: bool
     """Whether the folder is in a git repository now."""
@@ -112,8 +112,8 @@ def init(folder: Path, more: Mapping[str, str] | None = None) -> InitReport:
     if not Layout(folder).store_file.exists():
         created.append("traces/STORE")
     Store.open(folder, create=True).close()
-    completed = tuple(name for name in changed if name in present)
-    return InitReport((), str(folder), tuple(created), completed, git, dvc)
+    extended = tuple(name for name in changed if name in present)
+    return InitReport((), str(folder), tuple(created), extended, git, dvc)
 
 
 def _require_usable(folder: Path) -> None:

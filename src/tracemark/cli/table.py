@@ -62,7 +62,7 @@ COMMANDS: dict[str, Entry] = {
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
     "retract": Entry("Take a trace out of every later export.", (NegativeAnswerError, *_DECISION)),
     "reinstate": Entry("Lift the retraction of a trace.", (NegativeAnswerError, *_DECISION)),
-    "stamp": Entry("Decide which harness made a contested trace.", (NegativeAnswerError, *_DECISION)),
+    "stamp": Entry("Decide under which harness a trace counts.", (NegativeAnswerError, *_DECISION)),
     "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", _READING),
 }
 

@@ -23,7 +23,8 @@ def command(
     """Tell where a trace, an export or a harness comes from.
 
     A trace: which harness made it and by what evidence, which known harnesses fit, what differs from the accepted one,
-    which exports used it. An export: every row recomputed from the store. A harness: its traces, exports, decisions.
+    which exports used it. An export: every row recomputed from the store, and what that proved. A harness: its traces,
+    exports, decisions.
     """
     with working("audit"):
         report = audit.audit(corpus(ctx), target)

@@ -12,6 +12,7 @@ from tracemark.cli.output import show
 def command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     """List the known harness versions.
 
-    Known are the folders of harness_versions/ and the snapshots that the store keeps of harnesses it has traces of.
+    Known are the folders of harness_versions/, and the snapshots that the store keeps of harnesses it has traces of. A
+    folder that was edited is another harness; the snapshot of what it was stays.
     """
     return show(harnesses.list_(corpus(ctx)), output, rows="harnesses")

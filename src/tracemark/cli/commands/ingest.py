@@ -20,7 +20,8 @@ def command(
         str | None, typer.Option("--format", metavar="NAME", help="The format; default: told by content.")
     ] = None,
     harness: Annotated[
-        str | None, typer.Option("--harness", metavar="HARNESS", help="The harness that made the runs, as claimed.")
+        str | None,
+        typer.Option("--harness", metavar="HARNESS", help="The harness that made the runs, by name or fingerprint."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be done; store nothing.")] = False,
     output: OutputOption = Output.TABLE,
@@ -28,7 +29,8 @@ def command(
     """Read traces from PATHS into the store.
 
     Ingesting the same runs again stores nothing twice. What cannot be read is kept with the reason, and the rest of the
-    batch is stored. A claimed harness is compared with the content, and disagreement is reported.
+    batch is stored. A claimed harness is compared with the content; a trace that disagrees is stored under none and
+    reported, unless it has its harness already.
     """
     options = ingest.IngestOptions(format=format_, harness=harness, dry_run=dry_run)
     with working("ingest"):

@@ -21,8 +21,9 @@ def command(
     reason: ReasonOption,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Decide which harness made a contested trace.
+    """Decide under which harness a trace counts.
 
-    The decision goes into the ledger; what the trace itself says stays as it is.
+    Settles a contested trace, or one that nobody or somebody wrongly named a harness for. The decision goes into the
+    ledger; what the trace itself says stays as it is. A harness that the content of the trace excludes is refused.
     """
     return show(decisions.stamp(corpus(ctx), trace, harness, reason, SystemClock()), output)
