@@ -1,7 +1,7 @@
 """Which format is this? Decided by content, never by a file's name.
 
 Every importer says how sure it is; the surest one reads the file. Two that are equally sure are a tie, and then
-somebody must say which one is meant: `--format`.
+somebody must say which one is meant: `--format`. An importer that is never as sure as the best so far is not asked.
 """
 
 from __future__ import annotations
