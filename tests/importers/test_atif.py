@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracemark import digest
-from tracemark.importers.atif import IMPORTER, TERMINUS_CUT
+from tracemark.importers.atif import IMPORTER, TERMINUS_CUT, content_of
 from tracemark.importers.base import Imported, Record, Refused, text_digest
 from tracemark.model.trace import Outcome, Run, Source
 from tracemark.model.trajectory import problems
@@ -133,6 +133,17 @@ def test_unlinked_results_answer_calls_in_order_and_a_call_may_have_none(documen
     step["tool_calls"] = [{**step["tool_calls"][0], "function_name": name} for name in ("one", "two", "three")]
     step["observation"]["results"] = [{"content": "Error"}, {"content": "fine"}]
     assert list(trace(made).content.calls) == [("one", 3, "error"), ("two", 3, "ok"), ("three", 3, "none")]
+
+
+@pytest.mark.parametrize("name", ["terminus-2", "other"])
+def test_the_content_of_a_stored_trajectory_is_what_its_import_saw(document: Make, name: str) -> None:
+    made = document()
+    step = made["steps"][2]
+    made["steps"] += [{"step_id": 4, "source": "user", "message": "And now?"}, {**step, "step_id": 5}]
+    made["steps"].append({**step, "step_id": 6, "llm_call_count": 0, "observation": {"results": [{"content": "x"}]}})
+    made["agent"] = {**made["agent"], "name": name, "tool_definitions": [{"name": "look_up"}]}
+    item = trace(made)
+    assert content_of(item.trajectory) == item.content
 
 
 def test_a_good_answer_of_a_tool_counts_wherever_it_comes(document: Make) -> None:

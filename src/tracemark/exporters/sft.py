@@ -123,7 +123,7 @@ def render(trajectory: Mapping[str, JSON], known: Facts, bound: Sequence[dict[st
         }
     except _UntrainableError as error:
         return Rendered(None, str(error))
-    line = digest.ordered(row) + b"\n"
+    line = digest.ordered(row, finite=True) + b"\n"
     # a letter is escaped so only when it is half a character; an even number of backslashes is text
     if b"\\ud" in line and any(len(match[1]) % 2 for match in _ESCAPED.finditer(line)):
         return Rendered(None, "lone-surrogate")
@@ -243,7 +243,7 @@ def _tools(
         if bound is None and called:
             raise _UntrainableError("tools-unknown")
         recorded = list(bound or ())
-    offered = _offered(digest.canonical(recorded), digest.ordered(list(bound or ())))
+    offered = _offered(digest.canonical(recorded, finite=True), digest.ordered(list(bound or ()), finite=True))
     if isinstance(offered, str):
         raise _UntrainableError(offered)
     return offered

@@ -27,7 +27,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.harness.match import Content
-from tracemark.importers import atif_carried, atif_harbor, atif_join, atif_repair
+from tracemark.importers import atif_carried, atif_harbor, atif_join, atif_repair, content
 from tracemark.importers.base import (
     Context,
     Document,
@@ -199,13 +199,16 @@ def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:
 
 
 def _walk(value: dict[str, Any]) -> Walk:
-    cut = TERMINUS_CUT if value["agent"]["name"] == TERMINUS else None
-    return walk(value, prompt_cut=cut)
+    return walk(value, prompt_cut=_cut_of(value))
 
 
 def content_of(trajectory: dict[str, Any]) -> Content:
     """Return what harnesses are compared with, of a stored trajectory."""
-    return _walk(trajectory).content
+    return content.content_of(trajectory, prompt_cut=_cut_of(trajectory))
+
+
+def _cut_of(trajectory: dict[str, Any]) -> str | None:
+    return TERMINUS_CUT if trajectory["agent"]["name"] == TERMINUS else None
 
 
 def _is_array(value: object) -> bool:

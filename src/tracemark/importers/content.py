@@ -112,6 +112,33 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
     return Walk(content, sound)
 
 
+def content_of(trajectory: dict[str, Any], *, prompt_cut: str | None = None) -> Content:
+    """Return the content of a stored trajectory: what `walk` gives of it, without judging again whether it is sound."""
+    messages: list[tuple[str, str, int]] = []
+    calls: dict[str, tuple[str, int, str]] = {}
+    observations: list[tuple[int, str]] = []
+    waiting = True
+    for index, step in enumerate(trajectory["steps"], 1):
+        get = step.get
+        if waiting:
+            if step["source"] == "agent" and get("llm_call_count") != 0:
+                waiting = False
+            else:
+                messages.append((step["source"], text_of(step["message"]), index))
+        observation, tool_calls = get("observation"), get("tool_calls")
+        if observation or tool_calls:
+            _link(index, tool_calls or (), observation, calls, observations)
+    tools = trajectory["agent"].get("tool_definitions") or None
+    return Content(
+        messages=messages,
+        tools=tools,
+        tools_key=None if tools is None else digest.canonical(tools, finite=True),
+        calls=list(calls.values()),
+        observations=observations,
+        prompt_cut=prompt_cut,
+    )
+
+
 def observed(content: Content, *, main_agent: bool = True) -> Observed:
     """Return what the content itself shows of its harness.
 
