@@ -42,7 +42,8 @@ _ORDERED = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _SORTED = _ORDERED | orjson.OPT_SORT_KEYS
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
-_BEFORE_NUMBER = (b":", b",", b"[", b"-", b" ", b"\t", b"\r", b"\n")
+_NEAR = 64
+_ESCAPED_QUOTE = re.compile(rb"\\u0022")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = b" \t\r\n"
 _MAX_NOTES = 20
@@ -122,7 +123,11 @@ def loads(raw: bytes) -> Decoded:
         return _loads_exact(raw)
     if written == raw or written == raw.strip(_SPACE):
         return Decoded(value, (), True)
-    if b"\\u0022" not in raw and raw.count(b'"') == written.count(b'"') and not _may_hold_large_integer(raw):
+    if (
+        raw.count(b'"') == written.count(b'"')
+        and _ESCAPED_QUOTE.search(raw) is None
+        and not _may_hold_large_integer(raw)
+    ):
         return Decoded(value, (), False)
     return _loads_exact(raw)
 
@@ -206,9 +211,14 @@ def _has_null(data: bytes) -> bool:
 def _may_hold_large_integer(raw: bytes) -> bool:
     """Return whether a run of digits in `raw` may be an integer beyond 64 bits; within a name or a hash it is none."""
     zeros = raw.translate(_DIGITS)
-    return _LONG_NUMBER in zeros and (
-        zeros.startswith(_LONG_NUMBER) or any(before + _LONG_NUMBER in zeros for before in _BEFORE_NUMBER)
-    )
+    at = zeros.find(_LONG_NUMBER)
+    while at >= 0:
+        # a number stands at the beginning, or behind a colon, a comma or a bracket
+        before = zeros[max(0, at - _NEAR) : at].removesuffix(b"-").rstrip(_SPACE)[-1:]
+        if not before or before in b":,[":
+            return True
+        at = zeros.find(_LONG_NUMBER, at + len(_LONG_NUMBER))
+    return False
 
 
 def _written_exactly(value: JSON, option: int) -> bytes:
