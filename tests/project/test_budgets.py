@@ -20,6 +20,7 @@ MAY_WRITE_FILES = {
     "ledger/chain.py",  # the ledger is appended to
     "runner/journal.py",  # a journal grows while a run is under way
     "store/segment.py",  # temporaries, which durable publishes
+    "store/draft.py",  # rows wait beside a temporary until it is committed
     "acts/export.py",  # rows are copied to a temporary, renamed when synced
     "acts/export_job.py",  # rows wait in a workspace until they are chosen
 }

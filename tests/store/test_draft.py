@@ -3,6 +3,8 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
+from tracemark.store import draft as drafting
+from tracemark.store.draft import DraftWriter
 from tracemark.store.row import project_line
 from tracemark.store.segment import read_line
 
@@ -22,4 +24,20 @@ def test_a_draft_travels_between_processes(make, tmp_path: Path) -> None:
 
 def test_no_lines_make_no_draft(make, tmp_path: Path) -> None:
     assert make.drafts(tmp_path, []) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_segment_is_closed_when_it_is_full_and_names_are_all_that_travels(make, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(drafting, "LINES", 3)
+    lines = [make.trace(n, make.stamp("a")) for n in range(8)]
+    writer = DraftWriter(tmp_path, "0")
+    for line in lines:
+        writer.add(line, project_line(line))
+    drafts = writer.close()
+    assert [len(d.projections) for d in drafts] == [3, 3, 2]
+    sent = pickle.dumps(drafts)
+    assert len(sent) < 2_000
+    assert [list(d.projections) for d in pickle.loads(sent)] == [list(d.projections) for d in drafts]
+    for d in drafts:
+        d.discard()
     assert list(tmp_path.iterdir()) == []

@@ -97,7 +97,7 @@ class Known:
         if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
             return Settled([draft], count=Counter(ingested=len(rows)))
         if len(known) == len(rows) and all(known[row.trace_id].row.head == row.head for row in rows):
-            draft.temporary.unlink(missing_ok=True)
+            draft.discard()
             return Settled(count=Counter(duplicates=len(rows)))
         return self._pack_again(draft, known, readings, named)
 
@@ -158,7 +158,7 @@ class Known:
                     writer.add(*_new((line, projection), readings.older.get(row.raw_digest), settled))
                     if times[row.trace_id] > 1:
                         said[row.trace_id] = [_statement(line, row)]
-        draft.temporary.unlink(missing_ok=True)
+        draft.discard()
         settled.drafts = writer.close()
         return settled
 

@@ -104,6 +104,7 @@ class Store(Reading):
                 self.catalogue.add_traces(name, draft.projections, draft.locations)
 
         self._project(name, project)
+        draft.discard()
         return new
 
     def commit_annotations(self, kind: str, annotations: Iterable[Mapping[str, JSON]]) -> int:
