@@ -276,7 +276,7 @@ def test_a_refusal_says_how_many_more_runs_under_which_harness_are_needed(shop: 
         shop.export()
     assert "3 of 5 traces fit, at least 4 are needed" in refused.value.message
     assert "other-harness 2" in refused.value.message
-    assert "at least 1 more successful runs under desk_a" in str(refused.value.hint)
+    assert "at least 1 more successful run under desk_a" in str(refused.value.hint)
 
 
 def test_a_refusal_names_the_limit_that_leaves_out_what_would_fit(shop: Shop) -> None:

@@ -197,7 +197,7 @@ def test_limits_that_leave_out_what_would_fit_are_named_with_their_parameter() -
     with pytest.raises(ExportRefusedError) as caught:
         require_enough(chosen(*traces, caps=caps), caps, "desk_a")
     assert str(caught.value.hint).split("; or ") == [
-        "record at least 19 more successful runs under desk_a (at most 1 of a task counts) and ingest them",
+        "record at least 19 more successful runs under desk_a (at most 1 of a task counts), then ingest",
         "change params.yaml: export.sft.tool_calls [2, 60] leaves out 1",
         "change params.yaml: export.sft.per_task 1 leaves out 1",
     ]

@@ -113,9 +113,9 @@ def _pins(root: Path) -> list[Finding]:
     except NotPulledError as error:
         return [finding("not-pulled", LOCK, error.message, error.hint)]
     found = [
-        finding("not-pulled", f"{LOCK}: {path}", f"{count} files that it pins are not on disk")
+        finding("not-pulled", f"{LOCK}: {path}", f"pinned files that are not on disk: {count}")
         for path, count in lacking.items()
     ]
     if unknown:
-        found.append(finding("not-pinned", f"{LOCK}: traces/segments", f"{unknown} segments are not pinned yet"))
+        found.append(finding("not-pinned", f"{LOCK}: traces/segments", f"segments that are not pinned yet: {unknown}"))
     return found

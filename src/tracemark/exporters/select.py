@@ -244,10 +244,12 @@ def require_enough(selected: Selected, caps: Caps, harness: str) -> None:
     hints = []
     if caps.total is None or caps.total >= needed:
         tasks = "" if caps.per_task is None else f" (at most {caps.per_task} of a task counts)"
-        hints.append(f"record at least {needed - rows} more successful runs under {harness}{tasks} and ingest them")
+        missing = needed - rows
+        runs = "1 more successful run" if missing == 1 else f"{missing} more successful runs"
+        hints.append(f"record at least {runs} under {harness}{tasks}, then ingest")
     hints += [f"change params.yaml: {limit}" for limit in _limits(selected, caps, needed)]
     raise ExportRefusedError(
-        f"{rows} of {selected.traces} traces fit, at least {needed} are needed"
+        f"{rows} of {selected.traces} traces fit, at least {needed} {'is' if needed == 1 else 'are'} needed"
         + (f"; left out: {left_out}" if left_out else ""),
         where=harness,
         hint="; or ".join(hints),
