@@ -490,6 +490,42 @@ def test_a_batch_file_that_cannot_be_understood_states_nothing(inbox: Inbox, doc
     assert read.only.run == {"model": {"name": "m"}}
 
 
+def test_a_batch_file_that_must_not_be_read_states_nothing_and_is_named(
+    inbox: Inbox, document: Make, tmp_path: Path
+) -> None:
+    inbox.write("batch.yaml", "domain: far\n")
+    (tmp_path / "secret.yaml").write_text("domain: secret\n")
+    for name in "abcd":
+        inbox.write(f"{name}/a.json", document(ord(name)))
+    (inbox.path / "a" / "batch.yaml").symlink_to(tmp_path / "secret.yaml")
+    (inbox.path / "b" / "batch.yaml").symlink_to(inbox.path / "nothing.yaml")
+    inbox.write("c/batch.yaml", "domain: near\n" + "#" * 65_536)
+    (inbox.path / "d" / "batch.yaml").mkdir()
+    read = inbox.read()
+    assert [(found.code, found.where, found.message) for found in read.plan.findings] == [
+        ("batch-invalid", "a/batch.yaml", "cannot be read: a symbolic link out of the given folder"),
+        ("batch-invalid", "b/batch.yaml", "cannot be read: no regular file"),
+        ("batch-invalid", "c/batch.yaml", "cannot be read: larger than 65536 bytes"),
+        ("batch-invalid", "d/batch.yaml", "cannot be read: no regular file"),
+    ]
+    assert [trace.run.get("domain") for trace in read.traces] == [None] * 4
+
+
+def test_links_within_the_folder_or_into_the_cache_of_dvc_are_followed(
+    inbox: Inbox, document: Make, tmp_path: Path
+) -> None:
+    cache = Inbox(tmp_path / ".dvc" / "cache" / "files" / "md5" / "ab")
+    inbox.write("stated.yaml.txt", "domain: within\n")
+    for name in ("a", "b"):
+        (inbox.path / name).mkdir()
+        (inbox.path / name / "a.json").symlink_to(cache.write(name, document(ord(name))))
+    (inbox.path / "a" / "batch.yaml").symlink_to(cache.write("c", "domain: cached\n"))
+    (inbox.path / "b" / "batch.yaml").symlink_to(inbox.path / "stated.yaml.txt")
+    read = inbox.read()
+    assert [trace.run["domain"] for trace in read.traces] == ["cached", "within"]
+    assert read.plan.findings == []
+
+
 def test_an_archive_of_many_files_is_read_in_one_pass_over_its_table(inbox: Inbox, document: Make) -> None:
     opened: list[str] = []
     data = zipped(**{f"{n:03d}.json": line(document(n)) for n in range(200)})

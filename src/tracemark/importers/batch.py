@@ -2,16 +2,17 @@
 
 Members, all optional: `harness` (a name or a fingerprint), `model` (a name, or `name`, `revision`, `chat_template`,
 `server`), `domain`, `split`, `note`. The nearest one counts, looking up from a file to the path that was given. A file
-that cannot be understood is a finding, and states nothing.
+that cannot be understood is a finding, and states nothing: the one above it does not count in its place.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from tracemark.findings import Finding, finding
-from tracemark.importers.tree import Folder
+from tracemark.importers.tree import Folder, is_within
 
 NAME = "batch.yaml"
 
@@ -39,24 +40,25 @@ class Batches:
     def _nearest(self, folder: Folder) -> dict[str, Any]:
         path, label = folder.path, folder.label
         while True:
-            stated = self._read(path, f"{label}/{NAME}" if label else NAME)
+            stated = self._read(path, f"{label}/{NAME}" if label else NAME, folder.root)
             if stated is not None or path == folder.root:
                 return stated or {}
             path, label = str(Path(path).parent), label.rpartition("/")[0]
 
-    def _read(self, folder: str, label: str) -> dict[str, Any] | None:
+    def _read(self, folder: str, label: str, root: str) -> dict[str, Any] | None:
         if folder not in self._known:
-            self._known[folder] = self._load(Path(folder) / NAME, label)
+            self._known[folder] = self._load(Path(folder) / NAME, label, root)
         return self._known[folder]
 
-    def _load(self, path: Path, label: str) -> dict[str, Any] | None:
+    def _load(self, path: Path, label: str, root: str) -> dict[str, Any] | None:
         try:
-            if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
-                return None
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            self.findings.append(finding("batch-invalid", label, f"cannot be read: {error}"))
+            text = _text(path, root)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            self.findings.append(finding("batch-invalid", label, f"cannot be read: {reason}"))
             return {}
+        if text is None:
+            return None
         # the YAML library costs 30 ms to import, and many sources have no batch file
         from ruamel.yaml import YAML  # noqa: PLC0415
         from ruamel.yaml.error import YAMLError  # noqa: PLC0415
@@ -75,6 +77,26 @@ class Batches:
         for fault in faults:
             self.findings.append(finding("batch-invalid", label, fault))
         return {} if faults else {name: member for name, member in value.items() if member is not None}
+
+
+def _text(path: Path, root: str) -> str | None:
+    """Return the text of a batch file; None when there is no such file.
+
+    Raises:
+        OSError, ValueError: when it is there and cannot or must not be read.
+    """
+    if path.is_symlink():
+        if not is_within(os.path.realpath(path), os.path.realpath(root)):
+            raise ValueError("a symbolic link out of the given folder")
+    elif not path.exists():
+        return None
+    if not path.is_file():
+        raise ValueError("no regular file")
+    with path.open("rb") as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ValueError(f"larger than {_LARGEST} bytes")
+    return data.decode("utf-8")
 
 
 def _faults(value: Any) -> list[str]:

@@ -6,8 +6,8 @@ Invariants:
 - the same files give the same jobs in the same order, whatever the order in which a disk lists them: a JSONL file is
   cut at fixed byte ranges moved to the next line's end, small files of one batch share a job;
 - no file is held whole: memory is bounded by the largest record (`Limits.max_record`);
-- nothing outside a given folder is read: a symbolic link that leads out of it, or an archive member that would, is
-  refused by name;
+- nothing outside a given folder (and DVC's cache) is read: a symbolic link that leads out of it, or an archive member
+  that would, is refused by name;
 - whatever is not read is refused with its place, the reason, its digest and its first bytes. Files that are known to
   stand beside traces (`batch.yaml`, hidden files, `*.dvc`, the rest of a Harbor trial) hold none and are not refused.
 """

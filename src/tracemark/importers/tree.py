@@ -1,7 +1,8 @@
 """Which files of a path are read, in which order, and which belong together.
 
-Files come in the order of their names. Links are followed only within the folder that was given. In a Harbor trial
-folder only the trajectories are traces; what lies around them is read with them.
+Files come in the order of their names. Links are followed only within the folder that was given, and into the cache of
+DVC, which may keep its data behind links. In a Harbor trial folder only the trajectories are traces; what lies around
+them is read with them.
 
 What is the same for all files of a folder is worked out once, and what the listing of a folder says of a file is not
 asked again: a corpus may be ten thousands of small files.
@@ -80,6 +81,16 @@ def files(paths: Iterable[Path]) -> Iterator[Found | Refused]:
 def is_aside(name: str) -> bool:
     """Return whether a file of this name stands beside traces and holds none."""
     return name.startswith(".") or name in _ASIDE or name.endswith(_ASIDE_ENDS)
+
+
+def is_within(real: str, real_root: str) -> bool:
+    """Return whether a link may be followed: into the folder that was given, or into a cache of DVC.
+
+    Args:
+        real: absolute path without links of what the link leads to.
+        real_root: that of the folder that was given.
+    """
+    return os.path.commonpath([real, real_root]) == real_root or "/.dvc/cache/" in real
 
 
 def refuse_file(
@@ -164,7 +175,7 @@ def _file(entry: os.DirEntry[str], folder: Folder, real_folder: str, real_root: 
     real = _joined(real_folder, entry.name)
     if entry.is_symlink():
         real = os.path.realpath(entry.path)
-        if os.path.commonpath([real, real_root]) != real_root:
+        if not is_within(real, real_root):
             message = "a symbolic link out of the given folder"
             yield refuse_file("symlink-outside", entry.path, label, message, read=False)
             return
