@@ -172,6 +172,11 @@ def test_text_parts_stay_parts() -> None:
         ("tools-unknown", [USER, act(call())], {"tools": None}),
         ("tools-unknown", [USER, act(call())], {"tools": []}),
         ("tools-unreadable", [USER, act(call())], {"tools": [{"whatever": 1}]}),
+        (
+            "tools-unreadable",
+            [USER, act(call())],
+            {"tools": [TOOL, {"type": "function", "function": {"name": "evil", "parameters": []}}]},
+        ),
         ("unparsed-arguments", [USER, act(call(_raw="rm -rf"))], {}),
         ("integer-beyond-64-bit", [USER, act(call(at=[{"n": 2**63}]))], {}),
         ("integer-beyond-64-bit", [USER, act(call(n=-(2**63) - 1))], {}),

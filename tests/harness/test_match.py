@@ -152,10 +152,38 @@ def test_a_bound_tool_that_is_missing_contradicts_unless_subsets_are_offered(mat
     assert not subset.contradicted
 
 
-@pytest.mark.parametrize("recorded", [None, [], [{"type": "web_search_20250305", "name": "web_search"}]])
+UNREADABLE = {"type": "function", "function": {"name": "get", "parameters": []}}
+
+
+@pytest.mark.parametrize("recorded", [None, [], [UNREADABLE], [UNREADABLE, UNREADABLE], [{"whatever": 1}]])
 def test_tools_that_are_absent_empty_or_unreadable_prove_nothing(matcher: Any, recorded: Any) -> None:
     judgement = matcher(tool_bindings=bound(TOOL)).judge(with_tools(recorded))
     assert judgement.evidence["tool_bindings"] == {"get": "claimed"}
+    assert not judgement.contradicted
+
+
+@pytest.mark.parametrize(
+    ("odd", "parts"),
+    [
+        ({"type": "web_search_preview"}, ["web_search_preview"]),
+        ({"type": "web_search_20250305", "name": "web_search"}, ["web_search"]),
+        ({"type": "function", "function": {"name": "evil", "parameters": []}}, ["evil"]),
+        ({"type": "function", "function": {"name": "get", "description": "other"}}, ["get"]),
+        (UNREADABLE, ["get"]),
+        ({"whatever": 1}, []),
+    ],
+)
+def test_a_definition_that_cannot_be_read_hides_no_difference(matcher: Any, odd: Any, parts: list[str]) -> None:
+    judge = matcher(tool_bindings=bound(TOOL)).judge
+    judgement = judge(with_tools([TOOL, odd]))
+    assert [found.part for found in judgement.contradictions] == parts
+    assert judgement.evidence["tool_bindings"] == {"get": "corroborated"}
+    assert "put" in [found.part for found in judge(with_tools([OTHER, odd])).contradictions]
+
+
+def test_an_unreadable_definition_of_a_bound_tool_leaves_the_others_corroborated(matcher: Any) -> None:
+    judgement = matcher(tool_bindings=bound(TOOL, OTHER)).judge(with_tools([UNREADABLE, OTHER]))
+    assert judgement.evidence["tool_bindings"] == {"get": "claimed", "put": "corroborated"}
     assert not judgement.contradicted
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.harness.tools import ToolSchemaError, reduce_tool, reduce_tools
+from tracemark.harness.tools import Definitions, ToolSchemaError, read_tools, reduce_tool
 
 PARAMETERS = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 BARE = {"name": "refund", "description": "Give it back.", "parameters": PARAMETERS}
@@ -152,11 +152,28 @@ def test_nesting_without_end_is_refused() -> None:
 
 
 def test_a_list_of_tools_is_sorted_by_name_and_repetitions_count_once() -> None:
-    assert reduce_tools([wrap({}), BARE, {"type": "function", "function": BARE}]) == [BARE, wrap({})]
-    assert reduce_tools([]) == []
+    assert read_tools([wrap({}), BARE, {"type": "function", "function": BARE}]) == Definitions([BARE, wrap({})], [])
+    assert read_tools([]) == Definitions([], [])
 
 
-@pytest.mark.parametrize("raw", [None, {"name": "t"}, [wrap({}), wrap({"type": "object"})], ["t"]])
-def test_a_list_that_holds_no_set_of_tools_is_refused(raw: Any) -> None:
-    with pytest.raises(ToolSchemaError):
-        reduce_tools(raw)
+def test_two_definitions_of_one_name_are_both_kept() -> None:
+    assert read_tools([wrap({}), wrap({"type": "object"})]).readable == [wrap({"type": "object"}), wrap({})]
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ({"name": "t", "parameters": []}, "t"),
+        ({"type": "function", "function": {"name": "t", "parameters": []}}, "t"),
+        ({"name": "t", "parameters": {"maximum": float("nan")}}, "t"),
+        ({"type": "bash_20250124", "name": "bash"}, "bash"),
+        ({"type": "web_search_preview"}, "web_search_preview"),
+        ({"type": "function", "function": {"description": "d"}}, None),
+        ({"whatever": 1}, None),
+        ({"name": ""}, None),
+        ("t", None),
+        (None, None),
+    ],
+)
+def test_a_definition_that_cannot_be_read_hides_no_other_and_is_named_where_it_says(raw: Any, name: str | None) -> None:
+    assert read_tools([raw, BARE]) == Definitions([BARE], [name])

@@ -263,11 +263,11 @@ def _offered(recorded: bytes, bound: bytes) -> _Offered | str:
     tools = []
     for definition in digest.load_canonical(recorded):
         reduced = _reduced(definition)
+        if reduced is None:
+            return "tools-unreadable"
         if not _is_function(definition) or _padded(definition):
-            if reduced is None:
-                return "tools-unreadable"
             definition = {"type": "function", "function": reduced}
-        tools.append(order.definition(definition, reduced and own.get(digest.canonical(reduced))))
+        tools.append(order.definition(definition, own.get(digest.canonical(reduced))))
     try:
         _refuse_inexact(tools)
     except _UntrainableError as error:

@@ -7,6 +7,7 @@ where it could have disagreed.
 Invariants:
 - nothing of a harness is executed; comparing is linear in the content;
 - what is absent proves nothing: no message of a role, no recorded tools, an empty list, a tool that was never called;
+- nor does a recorded definition of a bound tool that cannot be read, and it hides nothing of the others;
 - prefixes, suffixes and length limits of handlers, and templates too short or too open at their ends, can contradict
   and never corroborate; `runtime` is always only claimed;
 - evidence `recorded` and `recovered` is not given here, and a judgement of one harness knows nothing of another.
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracemark import digest
 from tracemark.harness.templates import EXCERPT, Pattern, pattern
-from tracemark.harness.tools import ToolSchemaError, reduce_tools
+from tracemark.harness.tools import read_tools
 from tracemark.model.harness import COMPONENTS, ObservationHandler
 
 if TYPE_CHECKING:
@@ -225,23 +226,26 @@ class Matcher:
         return known
 
     def _compare_tools(self, recorded: Sequence[dict[str, Any]]) -> _Tools:
-        try:
-            offered = {tool["name"]: tool for tool in reduce_tools(list(recorded))}
-        except ToolSchemaError:
-            # what cannot be reduced can neither agree nor disagree
-            return _NOTHING
+        found = read_tools(recorded)
+        readable = {tool["name"] for tool in found.readable}
         corroborated, contradictions = [], []
-        for name, tool in offered.items():
+        for tool in found.readable:
+            name, shown = tool["name"], digest.canonical(tool).decode("utf-8", "replace")
             bound = self._tools.get(name)
-            found = digest.canonical(tool).decode("utf-8", "replace")
             if bound is None:
-                contradictions.append(_tool_contradiction(name, f"offered, but not bound: {found}"))
-            elif found != digest.canonical(bound).decode("utf-8", "replace"):
-                contradictions.append(_tool_contradiction(name, f"offered with another definition: {found}"))
+                contradictions.append(_tool_contradiction(name, f"offered, but not bound: {shown}"))
+            elif shown != digest.canonical(bound).decode("utf-8", "replace"):
+                contradictions.append(_tool_contradiction(name, f"offered with another definition: {shown}"))
             else:
                 corroborated.append(name)
-        if not self._subset:
-            missing = sorted(set(self._tools) - set(offered))
+        for name in dict.fromkeys(name for name in found.unreadable if name is not None):
+            if name not in self._tools:
+                contradictions.append(_tool_contradiction(name, f"offered, but not bound: {name}"))
+            elif name in readable:
+                contradictions.append(_tool_contradiction(name, f"offered twice, with different definitions: {name}"))
+        if not self._subset and None not in found.unreadable:
+            # a definition without a name may be any tool's
+            missing = sorted(set(self._tools) - readable - set(found.unreadable))
             contradictions += [_tool_contradiction(name, "bound, but not offered") for name in missing]
         return _Tools(frozenset(corroborated), tuple(contradictions))
 

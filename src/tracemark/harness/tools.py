@@ -13,11 +13,12 @@ Invariants:
 - Reducing a reduced definition changes nothing, and the argument is never altered.
 """
 
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
 
 from tracemark import digest
 
-__all__ = ["ToolSchemaError", "reduce_tool", "reduce_tools"]
+__all__ = ["Definitions", "ToolSchemaError", "read_tools", "reduce_tool"]
 
 MAXIMUM_DEPTH: Final = 128
 """Levels of nesting in one definition; deeper ones are refused, so that hostile input cannot exhaust the stack."""
@@ -78,20 +79,41 @@ def reduce_tool(raw: dict[str, Any]) -> dict[str, Any]:
     return reduced
 
 
-def reduce_tools(raw: list[Any]) -> list[dict[str, Any]]:
-    """Return the reduced definitions sorted by name; equal repetitions count once, an empty list stays empty.
+class Definitions(NamedTuple):
+    """What a recorded list of tool definitions holds, each read by itself."""
 
-    Raises ToolSchemaError when ``raw`` is no list, an element cannot be reduced, or two different definitions share a
-    name.
+    readable: list[dict[str, Any]]
+    """The reduced definitions, sorted by name, each once; two of one name are two different ones."""
+    unreadable: list[str | None]
+    """The tool's name of each definition that cannot be reduced, in their order; None when it does not say."""
+
+
+def read_tools(raw: Iterable[Any]) -> Definitions:
+    """Reduce recorded definitions one by one, so that an odd one hides nothing of the others.
+
+    The name of a tool that is built into a provider is that of the definition, or its type.
     """
-    if not isinstance(raw, list):
-        raise ToolSchemaError(f"tool definitions are a list, found {_kind(raw)}")
-    found: dict[str, dict[str, Any]] = {}
-    for element in raw:
-        tool = reduce_tool(element)
-        if not _same(found.setdefault(tool["name"], tool), tool):
-            raise ToolSchemaError(f"two different tools are named {tool['name']!r}")
-    return [found[name] for name in sorted(found)]
+    found: dict[bytes, dict[str, Any]] = {}
+    unreadable = []
+    for definition in raw:
+        try:
+            reduced = reduce_tool(definition)
+            found[digest.canonical(reduced)] = reduced
+        except (TypeError, ValueError):
+            unreadable.append(_name_of(definition))
+    return Definitions([found[key] for key in sorted(found, key=lambda key: (found[key]["name"], key))], unreadable)
+
+
+def _name_of(raw: Any) -> str | None:
+    """Return which tool a definition is about that cannot be reduced; None when it does not say."""
+    if not isinstance(raw, dict):
+        return None
+    kind = raw.get("type")
+    inner = raw.get("function")
+    for name in (inner.get("name") if isinstance(inner, dict) else None, raw.get("name")):
+        if isinstance(name, str) and name:
+            return name
+    return kind if isinstance(kind, str) and kind not in _PLAIN_TYPES else None
 
 
 def _unwrap(raw: Any) -> dict[str, Any]:
