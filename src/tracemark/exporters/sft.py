@@ -1,7 +1,8 @@
 r"""Rows for supervised fine-tuning, in the conversational shape that TRL reads: `{messages, tools}`.
 
 A row is the conversation as the model saw it: nothing is summarised, trimmed or repaired. Where a trace does not say
-what the model saw, or a usual loader would change it on the way, there is no row but a detail that says why.
+what the model saw, or a usual loader would change it on the way, there is no row but a detail that says why. A text
+that an importer had to write (`tracemark.exporters.rewritten`) was seen by no model.
 
 Invariants:
 - the same trace, harness and tracemark give the same bytes, one line; members stand as a chat template is to write them
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
-from tracemark.exporters import order
+from tracemark.exporters import order, rewritten
 from tracemark.exporters.select import Facts
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
 
@@ -63,6 +64,7 @@ DETAILS = {
     "context-rewritten": "the harness rewrote the context during the run, so no single conversation was seen",
     "stray-observation": "an observation belongs to no agent step",
     "unlinked-results": "it cannot be told which result answers which call",
+    "rewritten": "an importer had to write, or to leave out, a part of what was said or called",
     "media": "an image or a sound is part of the conversation, and the store does not hold its bytes",
     "tools-unknown": "tools are called, and nobody says which were offered",
     "tools-unreadable": "a recorded tool definition is none",
@@ -72,6 +74,7 @@ DETAILS = {
 }
 """Every detail of `not-trainable`, with its meaning."""
 
+_UNLINKED = frozenset({"original_call_id", "original_source_call_id"})
 _ESCAPED = re.compile(rb"(\\+)ud[89a-f]")
 _PLAIN = frozenset({str, bool, float, type(None)})
 _UNKNOWN = order.Arguments(None)
@@ -131,13 +134,14 @@ def render(trajectory: Mapping[str, JSON], known: Facts, bound: Sequence[dict[st
 
 
 def _messages(trajectory: Mapping[str, JSON]) -> list[dict[str, JSON]]:
-    if trajectory.get("continued_trajectory_ref") is not None:
+    extra = trajectory.get("extra") or {}
+    if trajectory.get("continued_trajectory_ref") is not None or "original_continued_trajectory_ref" in extra:
         raise _UntrainableError("continued")
     messages: list[dict[str, JSON]] = []
     spoken = False
     for step in trajectory["steps"]:
-        _refuse_unusual(step)
         results = (step.get("observation") or {}).get("results") or []
+        _refuse_unusual(step, results)
         if step["source"] == "agent":
             spoken = True
             calls = step.get("tool_calls") or []
@@ -152,7 +156,7 @@ def _messages(trajectory: Mapping[str, JSON]) -> list[dict[str, JSON]]:
     return messages
 
 
-def _refuse_unusual(step: Mapping[str, JSON]) -> None:
+def _refuse_unusual(step: Mapping[str, JSON], results: list[dict[str, JSON]]) -> None:
     """Raise for a step that is not simply a part of the conversation which the model saw."""
     if step.get("is_copied_context"):
         raise _UntrainableError("copied-context")
@@ -166,6 +170,8 @@ def _refuse_unusual(step: Mapping[str, JSON]) -> None:
     management = extra.get("context_management")
     if management and not (isinstance(management, dict) and management.get("boundary") == "append"):
         raise _UntrainableError("context-rewritten")
+    if rewritten.in_step(step, results):
+        raise _UntrainableError("rewritten")
 
 
 def _assistant(step: Mapping[str, JSON], calls: list[dict[str, JSON]]) -> dict[str, JSON]:
@@ -177,16 +183,19 @@ def _assistant(step: Mapping[str, JSON], calls: list[dict[str, JSON]]) -> dict[s
             {
                 "id": call["tool_call_id"],
                 "type": "function",
-                "function": {"name": call["function_name"], "arguments": _arguments(call["arguments"])},
+                "function": {"name": call["function_name"], "arguments": _arguments(call)},
             }
             for call in calls
         ]
     return message
 
 
-def _arguments(value: dict[str, JSON]) -> dict[str, JSON]:
+def _arguments(call: Mapping[str, JSON]) -> dict[str, JSON]:
+    value: dict[str, JSON] = call["arguments"]
     if len(value) == 1 and "_raw" in value:
         raise _UntrainableError("unparsed-arguments")
+    if rewritten.in_call(call):
+        raise _UntrainableError("rewritten")
     if not _PLAIN.issuperset(map(type, value.values())):
         _refuse_inexact(value)
     return value
@@ -197,7 +206,7 @@ def _answers(calls: list[dict[str, JSON]], results: list[dict[str, JSON]]) -> li
     if not calls:
         if len(results) > 1:
             raise _UntrainableError("unlinked-results")
-        return [{"role": "user", "content": _content(result.get("content"))} for result in results]
+        return [{"role": "user", "content": _seen(result)} for result in results]
     if len(calls) == len(results) == 1:
         return [_answer(calls[0], results[0])]
     by_id = {call["tool_call_id"]: call for call in calls}
@@ -209,12 +218,19 @@ def _answers(calls: list[dict[str, JSON]], results: list[dict[str, JSON]]) -> li
 
 def _answer(call: dict[str, JSON], result: dict[str, JSON]) -> dict[str, JSON]:
     linked = result.get("source_call_id")
-    if linked is None and "original_call_id" in (result.get("extra") or ()):
+    if linked is None and not _UNLINKED.isdisjoint(result.get("extra") or ()):
         raise _UntrainableError("unlinked-results")
     if linked not in (None, call["tool_call_id"]):
         raise _UntrainableError("unlinked-results")
-    content = _content(result.get("content"))
-    return {"role": "tool", "tool_call_id": call["tool_call_id"], "name": call["function_name"], "content": content}
+    name = call["function_name"]
+    return {"role": "tool", "tool_call_id": call["tool_call_id"], "name": name, "content": _seen(result)}
+
+
+def _seen(result: Mapping[str, JSON]) -> str | list[dict[str, str]]:
+    """Return the content of a result."""
+    if rewritten.in_result(result):
+        raise _UntrainableError("rewritten")
+    return _content(result.get("content"))
 
 
 def _content(value: JSON) -> str | list[dict[str, str]]:
@@ -237,6 +253,8 @@ def _arrange(messages: list[dict[str, JSON]], known: Mapping[str, order.Argument
 def _tools(
     trajectory: Mapping[str, JSON], messages: list[dict[str, JSON]], bound: Sequence[dict[str, Any]] | None
 ) -> _Offered:
+    if "original_tool_definitions" in (trajectory["agent"].get("extra") or ()):
+        raise _UntrainableError("tools-unreadable")
     recorded = trajectory["agent"].get("tool_definitions")
     called = any("tool_calls" in message for message in messages)
     if recorded is None or (called and not recorded):

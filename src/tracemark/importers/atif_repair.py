@@ -1,7 +1,8 @@
 """Near misses of ATIF become ATIF v1.8, and each change is named.
 
 Nothing is thrown away: a value that the format has no place for moves to `extra` of the object it stood in, under its
-own name, or under `original_<name>` when something else now stands in its place. A repair that would need a guess about
+own name, or under `original_<name>` when something else now stands in its place; a message that was not there is marked
+by `message_missing`. A repair that would need a guess about
 what was said (an unknown speaker, no steps at all) is not made; the models then refuse the document.
 """
 
@@ -212,6 +213,8 @@ def _message(owner: dict[str, Any], name: str, place: str, notes: _Notes) -> Non
         if name == "message":
             if name in owner:
                 stash(owner, "original_message", None)
+            else:
+                stash(owner, "message_missing", True)
             owner[name] = ""
             notes.add(place, "message null or missing: written as empty")
         return
