@@ -89,12 +89,63 @@ def test_a_part_that_the_run_never_asked_for_is_not_recorded(start: Any) -> None
     assert evidence(rec.path)["runtime", "limits"] == "recorded"
 
 
-def test_a_tool_whose_code_was_bypassed_is_only_claimed(start: Any) -> None:
+CALL = {"tool_call_id": "c", "function_name": "get", "arguments": {"key": "a"}}
+
+
+def answered(rec: Recorder, *results: dict[str, Any], runs: int, calls: int = 1) -> str:
+    """Record calls of the tool `get` and results of them, its code called `runs` times; return the tool's evidence."""
+    rec.tools()
+    rec.agent("", [{**CALL, "tool_call_id": f"c{number}"} for number in range(calls)])
+    for _ in range(runs):
+        rec.tool("get")("desk", key="a")
+    rec.observation(results)
+    return evidence(rec.path)["tool_bindings", "get"]
+
+
+@pytest.mark.parametrize("linked", [{"source_call_id": "c0"}, {}, {"source_call_id": None}])
+def test_a_tool_whose_code_was_bypassed_is_only_claimed(start: Any, linked: dict[str, Any]) -> None:
     with start() as rec:
-        rec.tools()
-        rec.agent("", [{"tool_call_id": "c", "function_name": "get", "arguments": {}}])
-        rec.observation([{"source_call_id": "c", "content": "made up"}])
-    assert evidence(rec.path)["tool_bindings", "get"] == "claimed"
+        assert answered(rec, {"content": "made up", **linked}, runs=0) == "claimed"
+    with start() as rec:
+        assert answered(rec, {"content": "alp", **linked}, runs=1) == "recorded"
+
+
+def test_code_that_was_handed_out_and_not_called_answers_nothing(start: Any) -> None:
+    with start() as rec:
+        rec.tool("get")
+        assert answered(rec, {"content": "made up", "source_call_id": "c0"}, runs=0) == "claimed"
+
+
+def test_one_call_of_the_code_gives_one_answer(start: Any) -> None:
+    with start() as rec:
+        assert answered(rec, {"content": "alp"}, runs=1) == "recorded"
+        assert answered(rec, {"content": "made up"}, runs=0) == "claimed"
+    both = [{"content": "alp", "source_call_id": "c0"}, {"content": "made up", "source_call_id": "c1"}]
+    with start() as rec:
+        assert answered(rec, *both, runs=1, calls=2) == "claimed"
+    with start() as rec:
+        assert answered(rec, *both, runs=2, calls=2) == "recorded"
+
+
+def test_a_result_without_a_call_answers_every_call_that_has_no_answer_yet(start: Any) -> None:
+    with start() as rec:
+        assert answered(rec, {"content": "one of them"}, runs=1, calls=2) == "claimed"
+    with start() as rec:
+        assert answered(rec, {"content": "alp"}, {"content": "alp"}, runs=2, calls=2) == "recorded"
+    with start() as rec:
+        first, rest = {"content": "alp", "source_call_id": "c0"}, {"content": "a note"}
+        assert answered(rec, first, rest, runs=1) == "recorded"
+
+
+def test_a_result_after_a_reply_without_calls_says_nothing_of_a_tool(start: Any) -> None:
+    with start() as rec:
+        assert answered(rec, {"content": "try again"}, runs=0, calls=0) == "recorded"
+
+
+def test_a_refused_observation_lowers_nothing(start: Any) -> None:
+    with start() as rec, pytest.raises(UsageError):
+        answered(rec, {"content": "x", "source_call_id": "c0"}, {"content": "x", "source_call_id": "gone"}, runs=0)
+    assert evidence(rec.path)["tool_bindings", "get"] == "recorded"
 
 
 def test_the_same_run_gives_the_same_bytes(start: Any, make_harness: Any, tmp_path: Path) -> None:

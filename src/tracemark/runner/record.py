@@ -5,7 +5,7 @@ which is why a part that the run obtained here has evidence `recorded`. Everythi
 step by step, so a run that dies leaves a readable trace of what it did.
 
 Invariants:
-- a part that the run never asked for is only claimed, and so is a tool whose code was bypassed;
+- a part that the run never asked for is only claimed, and so is a tool with an answer that its code was not called for;
 - what disagrees with the harness is written down as a contradiction, never corrected;
 - a run whose harness folder has changed between load and end is marked as mixed, although nothing that ran changed;
 - the same harness, run facts, events and clock give the same bytes.
@@ -31,6 +31,7 @@ from tracemark.importers.journal import FORMAT, SNAPSHOT_SUFFIX
 from tracemark.model.harness import COMPONENTS, PromptTemplate
 from tracemark.model.trace import Outcome, Run
 from tracemark.runner import compare
+from tracemark.runner.answers import Answers
 from tracemark.runner.journal import Journal, free_path
 from tracemark.runner.live import Live, Prompt
 
@@ -61,9 +62,8 @@ class Recorder:
         self._journal: Journal | None = None
         self._evidence: dict[tuple[str, str], str] = {}
         self._rendered: list[tuple[PromptTemplate, str]] = []
-        self._calls: dict[str, str] = {}
+        self._answers = Answers()
         self._replied = False
-        self._run_code: set[str] = set()
         self._offered = False
         self._requested = False
         self._outcome = False
@@ -139,15 +139,14 @@ class Recorder:
         return definitions
 
     def tool(self, name: str) -> Callable[..., Any]:
-        """Return the code behind the tool `name`, with its declared parameters bound.
+        """Return the code behind the tool `name`, with its declared parameters bound; each call of it is counted.
 
         Raises:
             UnknownNameError: when the harness binds no such tool, or binds it without code.
         """
         function = self._live.tool(name)
-        self._run_code.add(name)
         self._obtained("tool_bindings", name)
-        return function
+        return self._answers.counted(name, function)
 
     def handler(self, name: str) -> Callable[..., Any]:
         """Return the observation handler `name`, with its declared parameters bound.
@@ -222,28 +221,24 @@ class Recorder:
         if metrics is not None:
             step["metrics"] = dict(metrics)
         self._step(step)
-        self._calls = names
+        self._answers.expect(names)
         self._replied = True
 
     def observation(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Record what the model sees of the results of the last reply's calls.
 
         Args:
-            results: `content`, and `source_call_id` where the result answers a call.
+            results: `content`, and `source_call_id` where the result answers a call; a result without one counts as
+                the answer of every call that has none yet.
 
         Raises:
             UsageError: when there is no reply that it could belong to, or a result answers none of its calls.
         """
         if not self._replied:
             raise UsageError("there is no reply that the observation could belong to")
-        for result in results:
-            call = result.get("source_call_id")
-            if call is not None and call not in self._calls:
-                raise UsageError(f"no call of the last reply has the id {call!r}")
-            name = self._calls.get(call) if call is not None else None
-            binding = self.harness.manifest.tool_bindings.get(name) if name is not None else None
-            if name is not None and binding is not None and binding.entry is not None and name not in self._run_code:
-                # somebody answered for the tool, and it was not the code that was hashed
+        for name in self._answers.take([result.get("source_call_id") for result in results]):
+            binding = self.harness.manifest.tool_bindings.get(name)
+            if binding is not None and binding.entry is not None:
                 self._note("tool_bindings", name, "claimed")
         self._write("observation", {"results": [dict(result) for result in results]})
 
@@ -324,7 +319,7 @@ class Recorder:
 
     def _step(self, step: dict[str, Any]) -> None:
         self._write("step", {"step": {**step, "timestamp": self._clock.now()}})
-        self._calls = {}
+        self._answers.expect({})
         self._replied = False
 
     def _write(self, event: str, members: dict[str, Any]) -> None:

@@ -1,0 +1,65 @@
+"""Which results of a run's tool calls can come from the code that the recorder handed out.
+
+Every call of that code stands for one answer. An answer beyond that came from other code, whatever it says; which of
+several equal calls it was is not asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+from tracemark.errors import UsageError
+
+
+class Answers:
+    """Follows the calls of one run, reply by reply."""
+
+    def __init__(self) -> None:
+        self._calls: Mapping[str, str] = {}
+        self._unanswered: set[str] = set()
+        self._ran: Counter[str] = Counter()
+        # calls of one reply may run side by side
+        self._lock = Lock()
+
+    def counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `function`, the code of the tool `name`, so that each call of it is counted."""
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            with self._lock:
+                self._ran[name] += 1
+            return function(*arguments, **named)
+
+        return call
+
+    def expect(self, calls: Mapping[str, str]) -> None:
+        """Take the calls of a new reply, id to tool name; the reply before gets no more answers."""
+        self._calls = calls
+        self._unanswered = set(calls)
+
+    def take(self, linked: Sequence[str | None]) -> list[str]:
+        """Take results of the last reply's calls; return the tools that answered without a call of their code.
+
+        Args:
+            linked: for each result the id of its call. None counts as the answer of every call that has none yet.
+
+        Raises:
+            UsageError: when a result names no call of the last reply; nothing is taken then.
+        """
+        if unknown := [call for call in linked if call is not None and call not in self._calls]:
+            raise UsageError(f"no call of the last reply has the id {unknown[0]!r}")
+        bypassed = []
+        for call in linked:
+            answered = sorted(self._unanswered) if call is None else [call]
+            self._unanswered.difference_update(answered)
+            bypassed += [name for name in map(self._calls.__getitem__, answered) if not self._spend(name)]
+        return bypassed
+
+    def _spend(self, name: str) -> bool:
+        with self._lock:
+            if not self._ran[name]:
+                return False
+            self._ran[name] -= 1
+        return True
