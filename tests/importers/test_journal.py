@@ -145,11 +145,18 @@ def test_an_unfinished_journal_is_an_interrupted_trace(journal: Path) -> None:
     assert evidence(trace.stamp)["tool_bindings"] == "recorded"
 
 
-def test_an_outcome_without_an_end_is_not_believed(journal: Path) -> None:
-    assert (
-        imported(journal, changed(journal, lambda event: None if event["event"] == "end" else event)).outcome
-        == INTERRUPTED
-    )
+def test_of_an_outcome_without_an_end_only_status_and_termination_are_overruled(journal: Path) -> None:
+    def cut(event: dict[str, Any]) -> dict[str, Any] | None:
+        if event["event"] == "outcome":
+            return {"event": "outcome", "outcome": {**event["outcome"], "termination": "stop", "checks": {"a": True}}}
+        return None if event["event"] == "end" else event
+
+    trace = imported(journal, changed(journal, cut))
+    kept = {"reward": 1.0, "checks": {"a": True}, "grader": {"name": "exact", "version": "1"}}
+    assert trace.outcome == {**kept, **INTERRUPTED}
+    (repair,) = trace.source["repairs"]
+    assert repair.startswith("the journal has no end: the run was interrupted")
+    assert repair.endswith("overruled: status 'success', termination 'stop'")
 
 
 def test_at_every_byte_a_cut_journal_is_a_trace_or_refused_with_a_reason(journal: Path) -> None:
@@ -170,7 +177,7 @@ def test_at_every_byte_a_cut_journal_is_a_trace_or_refused_with_a_reason(journal
 def test_a_half_written_last_line_is_dropped_and_named(journal: Path) -> None:
     trace = imported(journal, journal.read_bytes().rstrip()[:-5])
     assert any("half-written" in repair for repair in trace.source["repairs"])
-    assert trace.outcome == INTERRUPTED
+    assert trace.outcome == {"reward": 1.0, "grader": {"name": "exact", "version": "1"}, **INTERRUPTED}
 
 
 def test_a_mixed_run_says_so(journal: Path) -> None:

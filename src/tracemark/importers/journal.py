@@ -15,7 +15,8 @@ Events, in the order in which a run writes them, with their members besides `eve
 
 Keeps: every step as it was recorded, run facts, outcome, offered tools, evidence per part, contradictions.
 Drops: nothing but a half-written last line, named in `source.repairs`.
-Invents: step numbers; for a run without an end, status `error` and termination `interrupted`.
+Invents: step numbers; for a run without an end, status `error` and termination `interrupted` in place of recorded ones,
+which `source.repairs` names.
 
 Success: the recorded outcome's own status; without one, by reward as everywhere; without both `unknown`.
 
@@ -65,7 +66,7 @@ SNAPSHOT_SUFFIX = ".harness.json"
 """How the name of a harness snapshot beside a journal ends; before it stand the 64 digits of its fingerprint."""
 
 INTERRUPTED = {"status": "error", "termination": "interrupted", "rule": "the journal has no end"}
-"""The outcome of a run that did not come to its end."""
+"""What the outcome of a run that did not come to its end says in any case; a grader's other words are kept."""
 
 SUCCESS = (
     ("no `end` event", "error, termination `interrupted`"),
@@ -201,7 +202,7 @@ class JournalImporter:
             return refuse("journal-damaged", record, f"{place}: {reason}")
         fill_from_batch(run, record.context.batch)
         if reading.end is None:
-            repairs.append("the journal has no end: the run was interrupted")
+            repairs.append(_interruption(reading.outcome))
         walked = walk(trajectory, tools_known_empty=reading.tools == [])
         stamp = _stamp(reading, record, repairs)
         document = Document(None, record.raw, record.where, record.repairs)
@@ -274,12 +275,18 @@ def _trajectory(reading: _Reading) -> dict[str, Any]:
 def _facts(reading: _Reading, success_reward: float) -> tuple[dict[str, Any], dict[str, Any]]:
     run = dict(reading.start["run"])
     if reading.end is None:
-        return run, dict(INTERRUPTED)
+        return run, {**reading.outcome, **INTERRUPTED}
     run["end"] = reading.end["time"]
     outcome = dict(reading.outcome)
     if "status" not in outcome:
         outcome = {**outcome_of_reward(outcome.get("reward"), success_reward), **outcome}
     return run, outcome
+
+
+def _interruption(recorded: dict[str, Any]) -> str:
+    overruled = [f"{name} {recorded[name]!r}" for name in INTERRUPTED if name in recorded]
+    words = f"; recorded before, and overruled: {', '.join(overruled)}" if overruled else ""
+    return "the journal has no end: the run was interrupted" + words
 
 
 def _fact_problems(run: dict[str, Any], outcome: dict[str, Any]) -> list[tuple[str, str]]:
