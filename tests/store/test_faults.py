@@ -49,6 +49,16 @@ with Store.open(Path(sys.argv[1]), create=True) as store:
     store.commit_annotations("labels", [digest.load_canonical(line) for line in lines])
 """
 
+COMMIT_SNAPSHOT = """
+import sys
+from pathlib import Path
+from tracemark import digest
+from tracemark.store.store import Store
+
+with Store.open(Path(sys.argv[1]), create=True) as store:
+    store.commit_harness("tm1:" + "a" * 64, digest.load_canonical(Path(sys.argv[2]).read_bytes()))
+"""
+
 
 def run(program: str, root: Path, lines: Path, crash_at: CrashPoint | None = None) -> int:
     environment = {**os.environ, "PYTHONWARNINGS": "default"}
@@ -108,6 +118,27 @@ def test_a_commit_of_annotations_killed_anywhere_is_whole_or_absent_and_can_be_r
     assert check(Layout(root)).findings == ()
     assert run(COMMIT_ANNOTATIONS, root, tmp_path / "lines") == 0
     assert answers(root) == answers(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("point", [point for point in OF_A_COMMIT if point is not CrashPoint.PROJECTED])
+def test_a_commit_of_a_snapshot_killed_anywhere_is_whole_or_absent_and_leaves_no_stranger_behind(
+    tmp_path: Path, point: CrashPoint
+) -> None:
+    (tmp_path / "snapshot").write_bytes(b'{"texts":{"a":"b"}}')
+    root = tmp_path / "corpus"
+    layout = Layout(root)
+
+    assert run(COMMIT_SNAPSHOT, root, tmp_path / "snapshot", point) == -signal.SIGKILL
+
+    there = [path.read_bytes() for path in layout.harnesses.glob("*")] if layout.harnesses.exists() else []
+    assert there == ([] if point in UNCOMMITTED else [b'{"texts":{"a":"b"}}\n'])
+    Store.open(root).close()
+    assert check(layout).findings == ()
+    assert run(COMMIT_SNAPSHOT, root, tmp_path / "snapshot") == 0
+    assert layout.snapshots() == ["tm1:" + "a" * 64]
+    # the leftover of the dead writer goes when the next one needs a place
+    with Store.open(root) as store, store.workspace() as folder:
+        assert list(layout.temporaries.iterdir()) == [folder]
 
 
 def test_two_writers_of_one_batch_at_once_store_it_once(make, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Self
 
 from tracemark import digest
 from tracemark.digest import JSON
-from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publish, temporary_folder, write_atomic
+from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publish, temporary_folder
 from tracemark.errors import LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
@@ -180,8 +180,10 @@ class Store(Reading):
         path = self.layout.snapshot(fingerprint)
         if path.exists():
             return False
-        write_atomic(path, digest.canonical(snapshot) + b"\n")
-        return True
+        with self.workspace() as folder:
+            temporary = folder / "snapshot"
+            temporary.write_bytes(digest.canonical(snapshot) + b"\n")
+            return publish(temporary, path)
 
     def reindex(self, *, everything: bool = False) -> None:
         """Make the catalogue again from the folder.
