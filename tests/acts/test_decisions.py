@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from tracemark.acts import audit, decisions, health, traces
-from tracemark.acts.corpus import Corpus
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.durable import CrashPoint
 from tracemark.errors import (
     LedgerChainError,
@@ -134,11 +134,22 @@ def test_nothing_is_added_to_a_ledger_that_does_not_verify(shop: Shop) -> None:
     assert ledger.read_bytes() == before
 
 
-@pytest.mark.parametrize("reason", ["", "  "])
-def test_a_decision_has_a_reason(shop: Shop, reason: str) -> None:
-    with pytest.raises(UsageError):
-        shop.accept(reason=reason)
+@pytest.mark.parametrize("reason", ["", "  ", "\t\n"])
+def test_a_decision_has_a_reason_and_without_one_nothing_is_touched(shop: Shop, reason: str) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    trace = shop.ids()["t-0"]
+    for decide in (
+        lambda: shop.accept(reason=reason),
+        lambda: decisions.retract(shop.root, trace, reason, CLOCK),
+        lambda: decisions.reinstate(shop.root, trace, reason, CLOCK),
+        lambda: decisions.stamp(shop.root, trace, "desk_c", reason, CLOCK),
+    ):
+        with pytest.raises(UsageError, match="a decision needs a reason: it is empty"):
+            decide()
     assert Corpus(shop.root).accepted is None
+    assert kinds(shop) == []
+    with open_store(shop.root) as store:
+        assert shop.fingerprint("desk_c") not in store.layout.snapshots()
 
 
 def test_after_a_merge_of_two_acceptances_the_next_one_settles(shop: Shop) -> None:

@@ -71,8 +71,10 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
         UnknownNameError: when nothing answers to `name`.
         NegativeAnswerError: when the harness has findings of severity error.
         ParamsError: when params.yaml cannot be read; then nothing is written.
+        UsageError: when the reason is empty.
         LedgerChainError: when the ledger does not verify.
     """
+    chain.require_reason(reason)
     corpus = Corpus(root)
     harness = corpus.resolve(name)
     findings = tuple(check(harness))
@@ -136,7 +138,9 @@ def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> De
         UnknownNameError: when no trace or no harness answers.
         NegativeAnswerError: when the trace is settled so already, or its content excludes the harness.
         IntegrityError: when the stored bytes are not those of the id.
+        UsageError: when the reason is empty.
     """
+    chain.require_reason(reason)
     corpus = Corpus(root)
     chosen = None if harness == NO_HARNESS else corpus.resolve(harness)
     fingerprint = chosen.fingerprint if chosen is not None else None
@@ -173,6 +177,7 @@ def _audit(trace_id: str) -> str:
 
 
 def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) -> Decided:
+    chain.require_reason(reason)
     with open_store(root) as store:
         trace_id = store.resolve(trace)
         raw = store.lookup([trace_id])[trace_id].row.raw_digest

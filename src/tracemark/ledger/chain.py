@@ -108,6 +108,7 @@ def append(
         LedgerChainError: when the ledger does not verify; then nothing is added.
         OSError: when the system could not write or sync; the entry is then not acknowledged.
     """
+    require_reason(reason)
     make_folder(_lock_file(path).parent)
     with lock(_lock_file(path), blocking=True):
         scan = _scan(path, locked=True)
@@ -116,6 +117,16 @@ def append(
         _write((b"\n" if scan.open_end else b"") + encode(entry), path)
     crash_point(CrashPoint.LEDGER_WRITTEN)
     return entry
+
+
+def require_reason(reason: str) -> None:
+    """Make sure that a reason says something.
+
+    Raises:
+        UsageError: when it is empty or nothing but white space.
+    """
+    if not reason.strip():
+        raise UsageError("a decision needs a reason: it is empty", where="--reason", hint="say why, for later readers")
 
 
 def set_aside_torn_line(path: Path) -> Path | None:
