@@ -48,6 +48,28 @@ def test_a_ledger_that_was_edited_is_found_and_proves_nothing(shop: Shop) -> Non
     assert not any("ledger" in sentence for sentence in report.proved)
 
 
+@pytest.mark.parametrize("spoil", ["params", "harness", "siblings", "accepted"])
+def test_a_ledger_that_does_not_verify_hides_nothing_that_needs_no_decision(shop: Shop, spoil: str) -> None:
+    shop.accept()
+    ledger = shop.root / "ledger.jsonl"
+    ledger.write_text(ledger.read_text().replace("better", "worse"))
+    if spoil == "params":
+        shop.set(("accepted:", "acepted:"))
+    elif spoil == "harness":
+        write_version(shop.root, "desk_x").joinpath("look.json").unlink()
+    elif spoil == "siblings":
+        write_version(shop.root, "desk_c", handler=" + '.'")
+    else:
+        shop.set((shop.fingerprint(), "tm1:" + "0" * 64))
+    expected = {
+        "params": "params-unusable",
+        "harness": "manifest-file-missing",
+        "siblings": "siblings-alike",
+        "accepted": "accepted-unknown",
+    }
+    assert codes(shop) == {"ledger-line-edited", expected[spoil]}
+
+
 def test_unusable_parameters_are_a_finding(shop: Shop) -> None:
     shop.set(("accepted:", "acepted:"))
     assert codes(shop) == {"params-unusable"}

@@ -59,15 +59,15 @@ def check(root: Path) -> CheckReport:
     problems = chain.verify(root / chain.NAME)
     proved = [*stored.proved]
     findings: list[Finding] = [*stored.findings, *problems]
+    corpus = Corpus(root)
     decisions = 0
     if not problems:
-        corpus = Corpus(root)
         decisions = len(corpus.chain.entries)
         proved.append("every ledger entry is what was written, and every entry that it names is there")
         findings += corpus.decisions.conflicts
-        findings += _params(corpus)
-        findings += corpus.harness_findings
-        findings += checks.together(corpus.harnesses)
+    findings += _params(corpus, decided=not problems)
+    findings += corpus.harness_findings
+    findings += checks.together(corpus.harnesses)
     findings += _pins(root)
     counts = stored.counts
     return CheckReport(
@@ -96,13 +96,15 @@ def _fingerprint_of(value: JSON) -> str:
     return snapshot.read(value).fingerprint
 
 
-def _params(corpus: Corpus) -> list[Finding]:
+def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
+    """Return what is wrong with params.yaml; what the ledger says is held against it only when that is `decided`."""
     try:
-        found = list(params.accepted_findings(corpus.params, corpus.decisions))
+        found = list(params.accepted_findings(corpus.params, corpus.decisions)) if decided else []
+        accepted = corpus.accepted
     except ParamsError as error:
         return [finding("params-unusable", error.where or params.NAME, error.message, error.hint)]
-    if corpus.accepted is not None and corpus.accepted not in corpus.by_fingerprint:
-        message = f"no harness version and no snapshot has the accepted fingerprint {corpus.accepted}"
+    if accepted is not None and accepted not in corpus.by_fingerprint:
+        message = f"no harness version and no snapshot has the accepted fingerprint {accepted}"
         found.append(finding("accepted-unknown", f"{params.NAME}: accepted.harness", message))
     return found
 
