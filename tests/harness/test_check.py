@@ -35,6 +35,14 @@ def test_a_folder_that_cannot_be_read_gives_its_problems(desk):
     assert findings(desk) == [("manifest-file-missing", "harness.yaml:15:3"), ("unassigned-file", "notes.md")]
 
 
+def test_an_entry_in_a_file_without_a_name_is_a_problem_with_its_place(desk):
+    desk.write("__init__.py", "def redact(text): return text\n")
+    desk.replace("harness.yaml", "logic/handlers.py:redact", "__init__.py:redact")
+    (found,) = [problem for problem in check_folder(desk.path) if problem.severity is Severity.ERROR]
+    assert (found.code, found.where.startswith("harness.yaml:")) == ("manifest-invalid", True)
+    assert found.hint
+
+
 def test_what_was_uncertain_when_it_was_read_is_repeated(desk):
     desk.replace("logic/helper.py", "return id", "return eval(id)")
     assert findings(desk) == [("closure-incomplete", "logic/helper.py:1")]
@@ -125,6 +133,13 @@ def test_a_tool_without_parameters_is_no_finding(desk):
         ("class A(dict): pass", "A.redact"),
         ("@some\nclass A: pass", "A.redact"),
         ("redact = object()", "redact.anything"),
+        ("def redact(): pass", "redact.__call__"),
+        ("def redact(): pass\nredact.hard = redact", "redact.hard"),
+        ("class A:\n    def redact(self): pass\nA.redact.hard = print", "A.redact.hard"),
+        ("@some\ndef redact(): pass", "redact.hard"),
+        ("def redact(): pass\nif 1:\n    redact = object()", "redact.hard"),
+        ("class A(metaclass=M): pass", "A.redact"),
+        ("class A:\n    class B:\n        def redact(self): pass", "A.B.redact"),
     ],
 )
 def test_an_entry_that_is_defined_is_no_finding(desk, text, attribute):
@@ -142,6 +157,12 @@ def test_an_entry_that_is_defined_is_no_finding(desk, text, attribute):
         ("class A: pass", "A.redact"),
         ("x = lambda: (redact := 1)", "redact"),
         ("print(redact)", "redact"),
+        ("def redact(): pass", "redact.hard"),
+        ("async def redact(): pass", "redact.hard"),
+        ("def redact():\n    hard = 1", "redact.hard"),
+        ("def __getattr__(name): pass\ndef redact(): pass", "redact.hard"),
+        ("class A:\n    def redact(self): pass", "A.redact.hard"),
+        ("class A:\n    class B: pass", "A.B.redact"),
     ],
 )
 def test_an_entry_that_is_not_defined_is_an_error(desk, text, attribute):

@@ -9,9 +9,11 @@ changed and nothing is executed.
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from string import Formatter
+from types import FunctionType
 
 from tracemark.findings import Finding, finding
 from tracemark.harness import source
@@ -193,33 +195,54 @@ def _defines(harness: Harness, entry: str, attribute: list[str]) -> bool:
     key = harness.closures[entry].get(module_name(entry), "")
     if not key.endswith(".py"):
         return True
-    names, open_ended = _bound(source.parse(harness.files[key]).body)
-    if attribute[0] not in names:
-        return open_ended or "__getattr__" in names
-    owner = names[attribute[0]]
-    if owner is None or len(attribute) == 1:
-        return True
-    # what a base class or a decorator adds is not looked for
-    below, open_ended = _bound(owner.body)
-    return attribute[1] in below or open_ended or bool(owner.bases or owner.decorator_list)
+    body = source.parse(harness.files[key]).body
+    names, _ = _bound(body)
+    return (attribute[0] not in names and "__getattr__" in names) or _leads(body, attribute)
 
 
-def _bound(body: list[ast.stmt]) -> tuple[dict[str, ast.ClassDef | None], bool]:
-    """Return the names that statements bind, each with its class if it is one, and whether a star import adds more."""
-    names: dict[str, ast.ClassDef | None] = {}
+def _leads(body: list[ast.stmt], attribute: list[str]) -> bool:
+    """Return whether statements bind a dotted attribute, or may bind it."""
+    names, open_ended = _bound(body)
+    first, *below = attribute
+    if first not in names:
+        return open_ended
+    return not below or any(_has(binding, below) for binding in names[first])
+
+
+def _has(binding: ast.AST, attribute: list[str]) -> bool:
+    """Return whether what a statement binds has a dotted attribute, or may have it."""
+    if isinstance(binding, ast.ClassDef):
+        # what a base class, a metaclass or a decorator adds is not looked for
+        return bool(binding.bases or binding.keywords or binding.decorator_list) or _leads(binding.body, attribute)
+    if isinstance(binding, ast.FunctionDef | ast.AsyncFunctionDef) and not binding.decorator_list:
+        return hasattr(FunctionType, attribute[0])
+    return True
+
+
+def _bound(body: list[ast.stmt]) -> tuple[dict[str, list[ast.AST]], bool]:
+    """Return the names that statements bind, each with all that binds it, and whether a star import adds more.
+
+    An assignment to an attribute counts for the name in front: it may be what a dotted attribute leads to.
+    """
+    names: defaultdict[str, list[ast.AST]] = defaultdict(list)
     stars = False
     pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.ClassDef):
-            names[node.name] = node
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            names[node.name] = None
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            names[node.name].append(node)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             stars = stars or any(alias.name == "*" for alias in node.names)
-            names |= {(alias.asname or alias.name).partition(".")[0]: None for alias in node.names}
+            for alias in node.names:
+                names[(alias.asname or alias.name).partition(".")[0]].append(node)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names[node.id] = None
+            names[node.id].append(node)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            owner: ast.AST = node
+            while isinstance(owner, ast.Attribute):
+                owner = owner.value
+            if isinstance(owner, ast.Name):
+                names[owner.id].append(node)
         elif not isinstance(node, ast.Lambda):
             pending += ast.iter_child_nodes(node)
     return names, stars
