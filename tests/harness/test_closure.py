@@ -136,6 +136,27 @@ def test_dots_in_an_init_file_lead_from_its_package(place):
     assert place.files("p:f") == ["p/__init__.py", "p/m.py"]
 
 
+@pytest.mark.parametrize("entry", ["__init__.py:f", "./__init__.py:f", ".py:f", "p/.py:f"])
+def test_a_file_without_a_name_of_its_own_is_no_entry(place, entry):
+    for path in ("h/__init__.py", "h/.py", "h/p/.py"):
+        place.put(path)
+    (problem,) = place.closure(entry).problems
+    assert problem.code == "manifest-invalid"
+    assert repr(entry) in problem.message
+    assert "agent.py:run" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [("a.py:f", "a"), ("./p//a.py:f", "p.a"), ("p/__init__.py:f", "p"), ("x__init__.py:f", "x__init__")],
+)
+def test_an_entry_stands_under_its_dotted_name(place, entry, name):
+    for path in ("h/a.py", "h/p/a.py", "h/p/__init__.py", "h/x__init__.py"):
+        place.put(path)
+    assert module_name(entry) == name
+    assert name in place.closure(entry).modules
+
+
 def test_dots_that_leave_the_folder_are_a_finding(place):
     place.put("h/p/entry.py", "from ... import x")
     closure = place.closure("p/entry.py:f")

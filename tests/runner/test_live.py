@@ -205,6 +205,16 @@ def test_a_dotted_attribute_is_followed(make_harness: Any) -> None:
     assert Live(load(make_harness(files={"handler.py": text}, **members))).handler("show")() == "shown"
 
 
+@pytest.mark.parametrize("place", ["./code//x.py", "code/__init__.py", "x__init__.py", "a.b.py"])
+def test_an_entry_by_path_is_found_as_its_closure_names_it(make_harness: Any, place: str) -> None:
+    files = dict.fromkeys(("code/x.py", "code/__init__.py", "x__init__.py"), "def run(raw):\n    return 'ran'\n")
+    files["a.b.py"] = files["code/x.py"]
+    handler = {"name": "show", "entry": f"{place}:run"}
+    live = Live(load(make_harness(files=files, observation_handlers=[handler])))
+    assert live.handler("show")("x") == "ran"
+    live.close()
+
+
 def test_closing_leaves_no_module_behind_and_what_was_handed_out_goes_on(make_harness: Any) -> None:
     before = set(sys.modules)
     live = Live(load(make_harness()))

@@ -30,6 +30,9 @@ Name = tuple[str, ...]
 """A dotted name, as its pieces: a path to an entry may hold a dot within a piece."""
 
 _HAZARD_HINT = "put what it reads or runs into a module that is imported by name, or a prompt; else it is not hashed"
+_NAMELESS_HINT = (
+    "move the code into a module with a name, as in `agent.py:run`; an `__init__.py` needs a folder around it"
+)
 _COMPILED = (".so", ".pyd", ".pyc")
 
 
@@ -147,7 +150,11 @@ class ClosureReader:
         parts = [part for part in place.split("/") if part not in ("", ".")]
         if not place.endswith(".py"):
             return finding("manifest-invalid", MANIFEST_NAME, f"entry {entry!r}: the file is no Python file (.py)")
-        return Module(_name_of(parts), self._folder.bases[0], "/".join(parts), parts[-1] == "__init__.py")
+        name = _name_of(parts)
+        if not all(name):
+            message = f"entry {entry!r}: the file has no name to import it by"
+            return finding("manifest-invalid", MANIFEST_NAME, message, _NAMELESS_HINT)
+        return Module(name, self._folder.bases[0], "/".join(parts), parts[-1] == "__init__.py")
 
     def _read_source(self, module: Module, key: str) -> Source | Finding:
         try:
@@ -324,5 +331,8 @@ def module_name(entry: str) -> str:
 
 
 def _name_of(parts: list[str]) -> Name:
-    """Return the dotted name of a file of the harness folder."""
-    return tuple(parts[:-1]) if parts[-1] == "__init__.py" else (*parts[:-1], parts[-1].removesuffix(".py"))
+    """Return the dotted name of a file of the harness folder; a piece is empty where there is nothing to call it by."""
+    *above, last = parts
+    if last == "__init__.py":
+        return tuple(above) or ("",)
+    return (*above, last.removesuffix(".py"))

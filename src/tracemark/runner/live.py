@@ -25,6 +25,7 @@ from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 from tracemark.errors import ManifestError, UnknownNameError, UsageError
+from tracemark.harness.closure import module_name
 from tracemark.harness.fingerprint import normal, plain
 from tracemark.harness.version import Harness
 from tracemark.model.harness import JinjaOptions, PromptTemplate
@@ -143,7 +144,7 @@ class Live:
 
     def _entry(self, entry: str) -> Callable[..., Any]:
         place, _, attribute = entry.rpartition(":")
-        found: Any = self._module(_module_name(place))
+        found: Any = self._module(module_name(entry))
         for step in attribute.split("."):
             try:
                 found = getattr(found, step)
@@ -221,13 +222,6 @@ class Live:
             raise ImportError("attempted relative import beyond top-level package")
         above = ".".join(parts[: len(parts) - level + 1])
         return f"{above}.{name}" if name else above
-
-
-def _module_name(place: str) -> str:
-    """Return the dotted name of an entry's module; a path in the folder is turned into one."""
-    if not place.endswith(".py"):
-        return place
-    return normal(place).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _parents(dotted: str) -> Iterator[str]:
