@@ -2,8 +2,8 @@
 
 Nothing is thrown away: a value that the format has no place for moves to `extra` of the object it stood in, under its
 own name, or under `original_<name>` when something else now stands in its place; a message that was not there is marked
-by `message_missing`. A repair that would need a guess about
-what was said (an unknown speaker, no steps at all) is not made; the models then refuse the document.
+by `message_missing`. A repair that would need a guess about what was said (an unknown speaker, no steps at all) is not
+made; the models then refuse the document.
 """
 
 from __future__ import annotations
