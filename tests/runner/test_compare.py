@@ -30,7 +30,18 @@ def test_content_in_parts_is_compared_by_its_text(make_harness: Any) -> None:
     assert disagreeing(make_harness, rendered(), {"role": "user", "content": parts}) == []
 
 
-@pytest.mark.parametrize("content", ["Help", None, 7, []])
+@pytest.mark.parametrize("sent", ["system", "developer"])
+@pytest.mark.parametrize("declared", ["system", "developer"])
+def test_the_two_words_for_the_system_role_are_one(make_harness: Any, declared: str, sent: str) -> None:
+    template = {"name": "main", "text": SENT, "role": declared}
+    harness = load(make_harness(prompt_templates=[template]))
+    texts = [(harness.manifest.prompt_templates[0], SENT)]
+    assert compare.request(harness, texts, [{"role": sent, "content": SENT}], None) == []
+    (found,) = compare.request(harness, texts, [{"role": sent, "content": "Help"}], None)
+    assert (found.part, found.text) == ("main", "Help")
+
+
+@pytest.mark.parametrize("content", ["Help", None, 7, [], [{"type": "text", "text": 7}]])
 def test_another_message_in_its_place_disagrees(make_harness: Any, content: Any) -> None:
     assert disagreeing(make_harness, rendered(), {"role": "user", "content": content}) == ["task"]
 

@@ -166,7 +166,7 @@ class Matcher:
     def _judge_prompts(self, content: Content, contradictions: list[Contradiction]) -> frozenset[str]:
         corroborated = []
         for template in self._templates:
-            found = [message for message in content.messages if _ROLES.get(message[0], message[0]) == template.role]
+            found = [message for message in content.messages if role_of(message[0]) == template.role]
             if not found:
                 continue
             verdicts = [self._fits(template, text, content.prompt_cut) for _, text, _ in _where(template, found)]
@@ -274,6 +274,11 @@ class Matcher:
         return known
 
 
+def role_of(name: str) -> str:
+    """Return the role under which a message or template is compared: formats have two words for some."""
+    return _ROLES.get(name, name)
+
+
 def fits(matchers: Iterable[Matcher], content: Content) -> list[str]:
     """Return the fingerprints that the content does not exclude, sorted, each once."""
     return sorted({matcher.fingerprint for matcher in matchers if not matcher.excludes(content)})
@@ -311,8 +316,7 @@ def _templates(harness: Harness) -> Iterable[_Template]:
             continue
         found = None if text is None else pattern(template, text)
         if found is not None:
-            role = _ROLES.get(template.role, template.role)
-            yield _Template(template.name, role, template.position == "any", found)
+            yield _Template(template.name, role_of(template.role), template.position == "any", found)
 
 
 def _where(template: _Template, found: list[tuple[str, str, int | None]]) -> list[tuple[str, str, int | None]]:

@@ -10,9 +10,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracemark.harness.match import Content, Contradiction, Matcher
+from tracemark.harness.match import Content, Contradiction, Matcher, role_of
 from tracemark.harness.templates import EXCERPT
 from tracemark.harness.version import Harness
+from tracemark.importers.content import text_of
 from tracemark.model.harness import PromptTemplate, Runtime
 
 
@@ -30,7 +31,7 @@ def request(
         messages: as in OpenAI's chat format; an assistant's message in them is a demonstration.
         tools: the definitions sent; None when they are not to be compared.
     """
-    texts = [(str(message.get("role")), _text(message.get("content")), None) for message in messages]
+    texts = [(str(message.get("role")), text_of(message.get("content")), None) for message in messages]
     sent = None if tools is None else [dict(tool) for tool in tools]
     found = Matcher(harness).judge(Content(messages=texts, tools=sent)).contradictions
     named = {contradiction.part for contradiction in found}
@@ -67,7 +68,7 @@ def _unlike_rendering(
     for template, text in rendered:
         if template.agent is not None:
             continue
-        sent = [content for role, content, _ in messages if role == template.role]
+        sent = [content for role, content, _ in messages if role_of(role) == role_of(template.role)]
         compared = sent if template.position == "any" else sent[:1]
         if text not in compared:
             excerpt = compared[0][:EXCERPT] if compared else "no such message in the request"
@@ -77,9 +78,3 @@ def _unlike_rendering(
 
 def _runtime(part: str, text: str) -> Contradiction:
     return Contradiction("runtime", part, None, text[:EXCERPT])
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n".join(part["text"] for part in content if isinstance(part, Mapping) and "text" in part)
-    return content if isinstance(content, str) else ""
