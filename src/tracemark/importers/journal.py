@@ -290,9 +290,9 @@ def _interruption(recorded: dict[str, Any]) -> str:
 
 
 def _fact_problems(run: dict[str, Any], outcome: dict[str, Any]) -> list[tuple[str, str]]:
-    from pydantic import ValidationError  # noqa: PLC0415
+    from pydantic import ValidationError  # noqa: PLC0415 - heavy, see `_trace`
 
-    from tracemark.model.trace import Outcome, Run  # noqa: PLC0415
+    from tracemark.model.trace import Outcome, Run  # noqa: PLC0415 - as above
 
     for model, value in ((Run, run), (Outcome, outcome)):
         try:
@@ -304,8 +304,7 @@ def _fact_problems(run: dict[str, Any], outcome: dict[str, Any]) -> list[tuple[s
 
 
 def _stamp(reading: _Reading, record: Record, repairs: list[str]) -> dict[str, Any]:
-    # stamps are pydantic values, see above
-    from tracemark.model.stamp import component_stamp  # noqa: PLC0415
+    from tracemark.model.stamp import component_stamp  # noqa: PLC0415 - heavy, see `_trace`
 
     harness = reading.start["harness"]
     components = harness["components"]

@@ -144,7 +144,7 @@ class Live:
 
     def _entry(self, entry: str) -> Callable[..., Any]:
         place, _, attribute = entry.rpartition(":")
-        found: Any = self._module(module_name(entry))
+        found: object = self._module(module_name(entry))
         for step in attribute.split("."):
             try:
                 found = getattr(found, step)
@@ -152,7 +152,7 @@ class Live:
                 raise UnknownNameError(f"{entry!r} leads to nothing: there is no {step!r}", where=place) from None
         if not callable(found):
             raise UnknownNameError(f"{entry!r} is nothing that can be called", where=place)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def _knows(self, dotted: str) -> bool:
         return dotted in self._keys or dotted in self._namespaces
@@ -187,8 +187,8 @@ class Live:
         if self._folder is not None and ":" not in key:
             module.__file__ = str(self._folder / key)
         try:
-            # running the harness is what a recorder is for
-            exec(_compiled(self._files[key], f"<{self._label}>/{key}"), vars(module))  # noqa: S102
+            code = _compiled(self._files[key], f"<{self._label}>/{key}")
+            exec(code, vars(module))  # noqa: S102 - running the harness is what a recorder is for
         except BaseException:
             del self._modules[dotted], sys.modules[private]
             raise
@@ -198,7 +198,7 @@ class Live:
         self,
         name: str,
         globals: Mapping[str, Any] | None = None,  # noqa: A002 - the names that Python calls it with
-        locals: Mapping[str, Any] | None = None,  # noqa: A002
+        locals: Mapping[str, Any] | None = None,  # noqa: A002 - as above
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
@@ -257,9 +257,8 @@ def _renderer(template: PromptTemplate, text: str, files: Mapping[str, bytes]) -
         return lambda **_variables: text
     if template.syntax == "format":
         return lambda **variables: _format(template.name, text, variables)
-    # jinja2 takes 40 ms to import, and most harnesses have no template in it
-    from jinja2 import FunctionLoader, StrictUndefined, TemplateError, Undefined  # noqa: PLC0415
-    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
+    from jinja2 import FunctionLoader, StrictUndefined, TemplateError, Undefined  # noqa: PLC0415 - heavy, rarely used
+    from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415 - as above
 
     options = template.options or JinjaOptions()
     environment = ImmutableSandboxedEnvironment(
