@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from tracemark.acts import audit, decisions
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import IntegrityError, NewerFormatError, UnknownNameError, UsageError
 from tracemark.model.harness import COMPONENTS
+from tracemark.store.selection import Decisions, Selection, State
+from tracemark.store.store import Store
 
 from .conftest import CLOCK, Shop, document, write_version
 
@@ -248,6 +250,26 @@ def params_were_edited_since(shop: Shop) -> None:
 def a_segment_is_missing(shop: Shop) -> None:
     for path in (shop.root / "traces" / "segments").rglob("*.zst"):
         path.unlink()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "sft.jsonl"])
+def test_an_export_that_names_no_ids_at_all_is_judged_and_not_a_crash(name: str, exported: Shop) -> None:
+    path = folder(exported) / name
+    path.write_text(path.read_text().replace(exported.rows()[0]["tracemark_trace_id"], "no id"))
+    assert codes(exported) > {"export-rows-differ"}
+
+
+def test_the_traces_of_an_export_are_selected_at_once(exported: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    select = Store.select
+
+    def counting(store: Store, selection: Selection, decisions: Decisions) -> Iterator[State]:
+        asked.append(selection.traces)
+        return select(store, selection, decisions)
+
+    monkeypatch.setattr(Store, "select", counting)
+    assert codes(exported) == set()
+    assert asked == [frozenset(row["tracemark_trace_id"] for row in exported.rows())]
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)

@@ -8,6 +8,7 @@ store. Of a harness: its traces, successes, exports and decisions.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,7 @@ from tracemark import digest
 from tracemark.acts.corpus import Corpus, is_short, open_store
 from tracemark.acts.export import KIND
 from tracemark.acts.provenance import components, content_in, contradictions, declared_name, standing
-from tracemark.errors import UnknownNameError
+from tracemark.errors import IntegrityError, UnknownNameError
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters.select import facts
@@ -26,7 +27,7 @@ from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, fits
 from tracemark.model.harness import COMPONENTS
 from tracemark.store.reading import SHORTEST_PREFIX
-from tracemark.store.selection import Decisions, Selection, State
+from tracemark.store.selection import Decisions, Selection
 from tracemark.store.state import Joined
 from tracemark.store.store import Store
 
@@ -201,7 +202,7 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
         recorded = frozenset(str(note.value["value"]["manifest"]) for note in store.annotations(KIND))
         present = exports.Present(
             accepted=corpus.equivalents(),
-            fetch=_Fetch(store, corpus.store_decisions),
+            fetch=_Fetch(store, corpus.store_decisions, _named_rows(folder)),
             tools=cache(corpus.offered),
             recorded=recorded,
         )
@@ -255,18 +256,41 @@ def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
 
 
 class _Fetch:
-    """Gives a stored trace as it stands now."""
+    """Gives a stored trace as it stands now.
 
-    def __init__(self, store: Store, decisions: Decisions) -> None:
+    Args:
+        store: the store.
+        decisions: the ledger's.
+        expected: ids that will be asked for; what they stand for is read at once.
+    """
+
+    def __init__(self, store: Store, decisions: Decisions, expected: Collection[str]) -> None:
         self._store = store
         self._decisions = decisions
+        wanted = Selection(traces=frozenset(filter(_is_id, expected)), superseded=True)
+        self._states = {state.trace_id: state for state in store.select(wanted, decisions)}
 
     def __call__(self, trace_id: str) -> exports.Found | None:
+        if not _is_id(trace_id):
+            # an export may be edited, and then says anything
+            return None
         try:
-            state: State = self._store.state(trace_id, self._decisions)
+            state = self._states.get(trace_id) or self._store.state(trace_id, self._decisions)
             return exports.Found(self._store.get(trace_id), facts(state))
         except UnknownNameError:
             return None
+
+
+def _named_rows(folder: Path) -> list[str]:
+    """Return the ids that the manifest of an export names; none where the audit will say that it cannot be read."""
+    try:
+        return manifests.decode((folder / manifests.NAME).read_bytes())[0].rows
+    except (OSError, IntegrityError):
+        return []
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 64 and _may_be_trace(text)
 
 
 def _may_be_trace(target: str) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.store.catalogue import Catalogue, Reader
+from tracemark.store.catalogue import Catalogue, Reader, Restated
 from tracemark.store.row import project_line
 from tracemark.store.segment import Location
 
@@ -37,3 +37,27 @@ def test_two_ids_with_the_same_first_eight_bytes_are_told_apart(make, tmp_path: 
     assert {stored.row.id for stored in catalogue.lookup(ids)} == set(ids[:2])
     assert [stored.row.id for stored in catalogue.lookup(ids[1:2])] == ids[1:2]
     catalogue.close()
+
+
+def test_asking_for_one_trace_costs_the_same_however_many_were_restated_and_replaced(make, tmp_path: Path) -> None:
+    costs, answers = [], []
+    for count in (50, 2000):
+        catalogue = Catalogue(tmp_path / f"{count}.db", tmp_path / "lock")
+        rows = [project_line(make.trace(n)) for n in range(count)]
+        rows = [row._replace(supersedes=(rows[n - 1].row.trace_id,)) for n, row in enumerate(rows)]
+        catalogue.add_traces("segments/a", rows, [Location(0, 1, n, 1) for n in range(count)])
+        with catalogue.transaction():
+            catalogue.restate([(row.row.id, Restated({"status": "success"}, ("run.task",), {})) for row in rows])
+        steps: list[None] = []
+        catalogue._db.set_progress_handler(lambda steps=steps: steps.append(None), 10)
+        answers.append(list(catalogue.select(None, [rows[7].row.id])))
+        catalogue._db.set_progress_handler(None, 0)
+        costs.append(len(steps))
+        ((_, restated, replaced_by),) = answers[-1]
+        assert restated == Restated({"status": "success"}, ("run.task",), {})
+        assert replaced_by == (rows[8].row.id,)
+        everything = {stored.row.id: rest for stored, *rest in catalogue.select(None, None)}
+        assert everything[rows[7].row.id] == [restated, replaced_by]
+        catalogue.close()
+    assert answers[0] == answers[1]
+    assert costs[1] < 2 * costs[0] + 10

@@ -137,10 +137,22 @@ class Reader:
                 fingerprint; None instead of them for all.
             ids: only these traces; None for all.
         """
-        restated = {r[0]: r[1:] for r in self._db.execute("SELECT id, fields, conflicts, choices FROM restated")}
+        restated = {
+            row[0]: row[1:] for row in self._of_traces("SELECT id, fields, conflicts, choices FROM restated", "id", ids)
+        }
         replaced: dict[bytes, tuple[bytes, ...]] = {}
-        for old, new in self._db.execute("SELECT old, new FROM replaced ORDER BY old, new"):
+        for old, new in sorted(self._of_traces("SELECT old, new FROM replaced", "old", ids)):
             replaced[old] = (*replaced.get(old, ()), new)
+        if ids is None:
+            rows = self._of_fingerprints(fingerprints)
+        else:
+            rows = iter(sorted(self.lookup(ids), key=lambda stored: stored[1:]))
+        for stored in rows:
+            identity = stored.row.id
+            text = restated.get(identity)
+            yield stored, _restated(text) if text else None, replaced.get(identity, ())
+
+    def _of_fingerprints(self, fingerprints: Collection[str | None] | None) -> Iterator[Stored]:
         where, parameters = "", []
         if fingerprints is not None:
             parameters = sorted(name for name in fingerprints if name is not None)
@@ -150,13 +162,7 @@ class Reader:
             f"SELECT {COLUMNS} FROM traces JOIN (SELECT number AS n, path FROM files) ON n = file {where}"
             ' ORDER BY path, frame_offset, "offset"'
         )
-        rows: Iterable[Stored] = map(self._stored, self._db.execute(query, parameters))
-        if ids is not None:
-            rows = sorted(self.lookup(ids), key=lambda stored: stored[1:])
-        for stored in rows:
-            identity = stored.row.id
-            text = restated.get(identity)
-            yield stored, _restated(text) if text else None, replaced.get(identity, ())
+        return map(self._stored, self._db.execute(query, parameters))
 
     def annotations(self, kind: str | None, trace: bytes | None) -> list[tuple[bytes, str, Location]]:
         """Return the annotations in force (digest, file, location), by file and place; None means any kind or trace."""
@@ -209,6 +215,10 @@ class Reader:
         with closing(self._db.execute(query, parameters)) as cursor:
             row = cursor.fetchone()
         return row[0] if row else None
+
+    def _of_traces(self, query: str, column: str, ids: Collection[bytes] | None) -> Iterator[tuple[Any, ...]]:
+        """Return the rows of which `column` is one of `ids`; all rows for None."""
+        return self._db.execute(query) if ids is None else self._where_ids(f"{query} WHERE {column} IN", ids)
 
     def _where_ids(self, query: str, ids: Iterable[bytes]) -> Iterator[tuple[Any, ...]]:
         batches = _batches(sorted(set(ids)))
