@@ -4,7 +4,8 @@
     python docs/generate.py --check    end with 1 and name the pages that differ
 
 What the pages say is taken from where the program takes it: help pages from the commands, exit codes from the error
-classes, findings from their table, JSON members from the texts below the fields of the report classes.
+classes, findings from their table, JSON members and stored values from the texts below the fields of the report classes
+and of the models.
 """
 
 from __future__ import annotations
@@ -133,6 +134,36 @@ def reports() -> Iterator[tuple[str, str, list[tuple[str, str, str]]]]:
                 yield node.name, _paragraph(ast.get_docstring(node) or ""), _fields(node)
 
 
+def stored() -> str:
+    """Return the page of stored values, made from the models."""
+    lines = [
+        "# Stored values\n\n",
+        _MADE,
+        (
+            "What the corpus holds as JSON: `traces/segments` a *Trace* per line, `traces/annotations` an *Annotation*"
+            " per line, `ledger.jsonl` a *Decision* per line, an export's `manifest.json` a *Manifest*; what a"
+            " trajectory carries in `extra.tracemark` is *CarriedFacts*. Members are typed strictly, unknown ones"
+            " are refused. `Maybe[…]` marks a member that may be absent; null is never written for it.\n"
+        ),
+    ]
+    for module in ("trace", "stamp", "annotation", "decision", "export", "carried"):
+        tree = ast.parse((_SOURCE / "model" / f"{module}.py").read_text(encoding="utf-8"))
+        choices = {
+            ast.unparse(node.targets[0]): ast.unparse(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Literal[")
+        }
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and (fields := _fields(node)):
+                lines.append(f"\n## {node.name}\n\n{_paragraph(ast.get_docstring(node) or '')}\n\n")
+                lines.append("| member | type | meaning |\n|---|---|---|\n")
+                lines += [
+                    f"| `{name}` | `{_cell(choices.get(kind, kind))}` | {_cell(text)} |\n"
+                    for name, kind, text in fields
+                ]
+    return "".join(lines)
+
+
 def questions() -> dict[str, list[str]]:
     """Return for each report class the commands that it answers, read from the commands' calls of acts."""
     answers: dict[str, list[str]] = {}
@@ -178,7 +209,13 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", r"\|")
 
 
-WRITERS = {"commands.md": commands, "exit-codes.md": exit_codes, "findings.md": findings, "json.md": json_members}
+WRITERS = {
+    "commands.md": commands,
+    "exit-codes.md": exit_codes,
+    "findings.md": findings,
+    "json.md": json_members,
+    "stored.md": stored,
+}
 
 
 def main(arguments: list[str]) -> int:

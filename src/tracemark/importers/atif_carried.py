@@ -9,78 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema_rs
-
 from tracemark import digest
-
-_TEXT = {"type": "string"}
-_SOME = {"type": ["string", "integer"]}
-_HEX = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_EVIDENCE = {"enum": ["recorded", "recovered", "corroborated", "claimed", "unrecorded"]}
-
-
-def _closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
-
-
-def _map(value: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": value}
-
-
-_RUN = _closed(
-    {
-        **dict.fromkeys(
-            ("task", "domain", "split", "mode", "start", "end", "continues", "continued_by", "note"), _TEXT
-        ),
-        **dict.fromkeys(("attempt", "seed"), _SOME),
-        "sampling": {"type": "object"},
-        "environment": {"type": "object"},
-        "rendered": {"type": "boolean"},
-        "demonstration": {"type": "boolean"},
-        "model": _closed(dict.fromkeys(("name", "revision", "chat_template", "server"), _TEXT)),
-        "role": {"enum": ["subagent", "continuation"]},
-    }
-)
-_OUTCOME = _closed(
-    {
-        "status": {"enum": ["success", "failure", "error", "unknown"]},
-        "reward": {"type": "number"},
-        "checks": {},
-        "grader": _closed({"name": _TEXT, "version": _TEXT}, ("name",)),
-        "termination": _TEXT,
-        "rule": _TEXT,
-    },
-    ("status",),
-)
-_PART = _closed({"digest": _HEX, "evidence": _EVIDENCE}, ("digest", "evidence"))
-_COMPONENT = _closed({"digest": _HEX, "evidence": _EVIDENCE, "parts": _map(_PART)}, ("digest", "evidence", "parts"))
-_OBSERVED = _closed({"part": _TEXT, "form": _TEXT, "digest": _HEX}, ("part", "form", "digest"))
-_CONTRADICTION = _closed(
-    {"component": _TEXT, "part": _TEXT, "step": {"type": "integer"}, "text": _TEXT}, ("component", "part", "text")
-)
-_STAMP = _closed(
-    {
-        "declared": _closed(
-            {
-                "name": _TEXT,
-                "fingerprint": {"type": "string", "pattern": "^tm1:[0-9a-f]{64}$"},
-                "components": _map(_COMPONENT),
-            },
-            ("components",),
-        ),
-        "observed": _map({"type": "array", "items": _OBSERVED}),
-        "contradictions": {"type": "array", "items": _CONTRADICTION},
-        "mixed": {"type": "boolean"},
-    }
-)
-_CARRIED = jsonschema_rs.validator_for(
-    _closed({"run": _RUN, "outcome": _OUTCOME, "harness": _STAMP, "trajectory": _HEX, "empty_extra": {"const": True}})
-)
+from tracemark.importers.strict import is_carried
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +51,7 @@ def take(document: dict[str, Any]) -> Carried:
     if not isinstance(extra, dict) or "tracemark" not in extra:
         return Carried()
     carried = extra["tracemark"]
-    try:
-        known = _CARRIED.is_valid(carried)
-    except ValueError:
-        known = False
-    if not known:
+    if not is_carried(carried):
         return Carried(repairs=("extra.tracemark has not the shape of an export: left in place, not used",))
     del extra["tracemark"]
     if not extra and not carried.get("empty_extra"):

@@ -1,4 +1,4 @@
-"""Is a document valid ATIF v1.8? The fast schema answers for ordinary documents, the models for all others."""
+"""Is it valid? A fast schema answers for what is ordinary, the models of `tracemark.model` for everything else."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from tracemark import model
 
 
 def fast(document: dict[str, Any]) -> bool:
-    """Return whether the fast schema accepts `document`; together with a sound walk that means it is valid."""
-    try:
-        return bool(_schema().is_valid(document))
-    except ValueError:
-        # a lone surrogate in a member's name
-        return False
+    """Return whether the fast schema accepts `document`; with a sound walk that means valid ATIF v1.8."""
+    return _accepts("trajectory", document)
 
 
 def faults(document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -35,7 +31,27 @@ def worded(found: list[tuple[str, str]]) -> str:
     return f"{place}: {reason}" + (f" (and {len(found) - 1} more)" if len(found) > 1 else "")
 
 
+def is_carried(facts: object) -> bool:
+    """Return whether `facts` have the shape of what an export writes into `extra.tracemark` (`model.carried`)."""
+    if _accepts("carried", facts) and isinstance(facts, dict):
+        run = facts.get("run", {})
+        # to a JSON Schema 1.0 is an integer
+        if run.get("attempt").__class__ is not float and run.get("seed").__class__ is not float:
+            return True
+    from tracemark.model.carried import is_valid  # noqa: PLC0415 - as above: ordinary facts never come here
+
+    return is_valid(facts)
+
+
+def _accepts(name: str, value: object) -> bool:
+    try:
+        return bool(_schema(name).is_valid(value))
+    except ValueError:
+        # a lone surrogate in a member's name
+        return False
+
+
 @cache
-def _schema() -> Any:
-    schema = orjson.loads((Path(model.__file__).parent / "trajectory.schema.json").read_bytes())
+def _schema(name: str) -> Any:
+    schema = orjson.loads((Path(model.__file__).parent / f"{name}.schema.json").read_bytes())
     return jsonschema_rs.validator_for(schema)

@@ -9,41 +9,37 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from tracemark.model.value import Digest, Maybe, Value
 
 FORMAT = "tracemark/annotation/1"
 """The value of an annotation's `format`."""
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Tool(_Value):
+class Tool(Value):
     """Who states it."""
 
     name: str
     """Verb or tool, such as `ingest`."""
     version: str
     """Its version."""
-    parameters: dict[str, Any] | None = None
+    parameters: Maybe[dict[str, Any]] = None
     """What it was run with; None when that cannot matter."""
 
 
-class Annotation(_Value):
+class Annotation(Value):
     """One later statement."""
 
     format: Literal["tracemark/annotation/1"]
     """Always `tracemark/annotation/1`."""
     kind: str
     """Which sort of statement: `stamps`, `outcomes`, `exports.sft`, …; also the name of its folder."""
-    trace: str | None = None
+    trace: Maybe[Digest] = None
     """The trace's id; None for a statement about many, whose `value` names them."""
     tool: Tool
     """Who states it."""
     value: dict[str, Any]
     """The statement; its members depend on the kind."""
-    supersedes: list[str] | None = None
+    supersedes: Maybe[list[Digest]] = None
     """Digests of the annotations that this one replaces; None when it replaces none."""
 
 

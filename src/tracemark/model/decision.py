@@ -18,16 +18,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
+
+from tracemark.model.value import Digest, Fingerprint, Value
 
 FORMAT = "tracemark/ledger/1"
 """The value of an entry's `format`."""
-
-Digest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\z")]
-"""SHA-256 as 64 lower-case hexadecimal digits."""
-
-Fingerprint = Annotated[str, StringConstraints(pattern=r"\Atm1:[0-9a-f]{64}\z")]
-"""A harness fingerprint."""
 
 
 class Kind(StrEnum):
@@ -40,11 +36,7 @@ class Kind(StrEnum):
     EQUIVALENT = "equivalent"
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class AcceptSubject(_Value):
+class AcceptSubject(Value):
     """What an `accept` is about."""
 
     harness: Fingerprint
@@ -53,7 +45,7 @@ class AcceptSubject(_Value):
     """The folder's name when it was accepted; no identity. None when it had none."""
 
 
-class TraceSubject(_Value):
+class TraceSubject(Value):
     """What a `retract` or a `reinstate` is about."""
 
     trace: Digest
@@ -62,7 +54,7 @@ class TraceSubject(_Value):
     """Digest of the raw record, so that importing it again does not bring it back; None bars the id alone."""
 
 
-class StampSubject(_Value):
+class StampSubject(Value):
     """What a `stamp` is about."""
 
     trace: Digest
@@ -71,14 +63,14 @@ class StampSubject(_Value):
     """The harness under which it counts; None means that it counts under none."""
 
 
-class EquivalentSubject(_Value):
+class EquivalentSubject(Value):
     """What an `equivalent` is about."""
 
     fingerprints: Annotated[list[Fingerprint], Field(min_length=2)]
     """The fingerprints that exports treat as one; order means nothing."""
 
 
-_SUBJECTS: dict[str, type[_Value]] = {
+_SUBJECTS: dict[str, type[Value]] = {
     Kind.ACCEPT: AcceptSubject,
     Kind.RETRACT: TraceSubject,
     Kind.REINSTATE: TraceSubject,
@@ -87,7 +79,7 @@ _SUBJECTS: dict[str, type[_Value]] = {
 }
 
 
-class Decision(_Value):
+class Decision(Value):
     """One entry of the ledger."""
 
     format: Literal["tracemark/ledger/1"] = "tracemark/ledger/1"

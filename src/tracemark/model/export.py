@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from tracemark.model.value import Value
 
 FORMAT = "tracemark/export/1"
 """The value of a manifest's `format`."""
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Exporter(_Value):
+class Exporter(Value):
     """What wrote the export."""
 
     name: str
@@ -30,7 +26,7 @@ class Exporter(_Value):
     """Version of the package."""
 
 
-class HarnessOf(_Value):
+class HarnessOf(Value):
     """The harness whose traces the rows are."""
 
     fingerprint: str
@@ -43,7 +39,7 @@ class HarnessOf(_Value):
     """Other fingerprints that the ledger declares equivalent and whose traces count, sorted."""
 
 
-class Parameters(_Value):
+class Parameters(Value):
     """What decided which traces were taken. None means that a limit is off."""
 
     models: list[str]
@@ -60,7 +56,7 @@ class Parameters(_Value):
     """Fewest and most tool calls of a trace."""
 
 
-class Counts(_Value):
+class Counts(Value):
     """Where every trace of the store went: `traces` is `rows` and all of `excluded` together."""
 
     traces: int
@@ -75,7 +71,7 @@ class Counts(_Value):
     """Rows by model; `unknown` where nobody names it."""
 
 
-class File(_Value):
+class File(Value):
     """One file of the export."""
 
     sha256: str
@@ -84,7 +80,7 @@ class File(_Value):
     """Its size."""
 
 
-class Manifest(_Value):
+class Manifest(Value):
     """What an export says of itself."""
 
     policy: Literal["recorded", "unique", "claimed"]

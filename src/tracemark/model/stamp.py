@@ -13,37 +13,35 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
-
-EVIDENCE = ("recorded", "recovered", "corroborated", "claimed", "unrecorded")
-"""Evidence of a part, strong to weak."""
-
-FORMS = ("template", "prefix", "schema", "rendered", "known-empty")
-"""What kind of thing an observed digest was taken of; `rendered` may prove equality and never difference."""
+from tracemark.model.value import Digest, Fingerprint, Maybe, Value
 
 Evidence = Literal["recorded", "recovered", "corroborated", "claimed", "unrecorded"]
+"""Evidence of a part."""
+
+EVIDENCE: tuple[str, ...] = get_args(Evidence)
+"""Evidence, strong to weak."""
+
+Form = Literal["template", "prefix", "schema", "rendered", "known-empty"]
+"""What kind of thing an observed digest was taken of."""
+
 _RANK = {name: rank for rank, name in enumerate(EVIDENCE)}
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class PartStamp(_Value):
+class PartStamp(Value):
     """One part of a declared component."""
 
-    digest: str
+    digest: Digest
     """The part's digest, 64 hexadecimal digits."""
     evidence: Evidence
     """How the part is known to have been used in this run."""
 
 
-class ComponentStamp(_Value):
+class ComponentStamp(Value):
     """One component of the declared half."""
 
-    digest: str
+    digest: Digest
     """The component's digest, 64 hexadecimal digits."""
     evidence: Evidence
     """That of the weakest part; `recorded` for a component without parts."""
@@ -51,51 +49,51 @@ class ComponentStamp(_Value):
     """Every part by name; empty for a vacuous component."""
 
 
-class Declared(_Value):
+class Declared(Value):
     """The half that names a harness."""
 
-    name: str | None = None
+    name: Maybe[str] = None
     """The label under which the harness was declared; no identity."""
-    fingerprint: str | None = None
+    fingerprint: Maybe[Fingerprint] = None
     """`tm1:` and 64 hexadecimal digits; None when contradicted or when a component is unrecorded."""
     components: dict[str, ComponentStamp]
     """The four components by name."""
 
 
-class Observed(_Value):
+class Observed(Value):
     """One digest taken of the content itself."""
 
     part: str
     """What it was taken of, such as `system`, `first-user` or a tool's name."""
-    form: Literal["template", "prefix", "schema", "rendered", "known-empty"]
-    """What the digest may prove, see `FORMS`."""
-    digest: str
+    form: Form
+    """What kind of thing the digest was taken of; `rendered` may prove equality and never difference."""
+    digest: Digest
     """64 hexadecimal digits."""
 
 
-class Contradiction(_Value):
+class Contradiction(Value):
     """One place where the content disagrees with the declared harness."""
 
     component: str
     """The component concerned."""
     part: str
     """The part concerned."""
-    step: int | None = None
+    step: Maybe[int] = None
     """Step id in the trajectory; None when the place is not a step."""
     text: str
     """What was found there, shortened."""
 
 
-class Stamp(_Value):
+class Stamp(Value):
     """What a trace says of its harness."""
 
-    declared: Declared | None = None
+    declared: Maybe[Declared] = None
     """None when nobody named a harness."""
-    observed: dict[str, list[Observed]] | None = None
+    observed: Maybe[dict[str, list[Observed]]] = None
     """Digests of the content by component; None when nothing could be taken."""
-    contradictions: list[Contradiction] | None = None
+    contradictions: Maybe[list[Contradiction]] = None
     """Where content and declaration disagree; None when nowhere."""
-    mixed: bool | None = None
+    mixed: Maybe[bool] = None
     """True when more than one harness was at work during the run; otherwise None."""
 
 

@@ -10,121 +10,119 @@ Absent and null are different everywhere: tracemark leaves out what it does not 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict
+from typing import Any, Literal, get_args
 
 from tracemark.model.stamp import Stamp
+from tracemark.model.value import Digest, Maybe, Value
 
 FORMAT = "tracemark/trace/1"
 """The value of a stored line's `format`."""
 
-STATUSES = ("success", "failure", "error", "unknown")
-"""How a run ended. `success`: the source's own verdict, else full reward; `error`: the infrastructure ended it."""
+Status = Literal["success", "failure", "error", "unknown"]
+"""How a run ended."""
+
+STATUSES: tuple[str, ...] = get_args(Status)
+"""Every status."""
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Model(_Value):
+class Model(Value):
     """The model that played: its own identity, no part of the harness."""
 
-    name: str | None = None
+    name: Maybe[str] = None
     """The name under which it was called."""
-    revision: str | None = None
+    revision: Maybe[str] = None
     """Checkpoint or revision."""
-    chat_template: str | None = None
+    chat_template: Maybe[str] = None
     """Digest or name of the chat template that the server used."""
-    server: str | None = None
+    server: Maybe[str] = None
     """Serving program and its reply parser."""
 
 
-class Run(_Value):
+class Run(Value):
     """Facts of a run that are not its harness."""
 
-    task: str | None = None
+    task: Maybe[str] = None
     """The task's name as its source gives it."""
-    domain: str | None = None
+    domain: Maybe[str] = None
     """The environment or benchmark that the task belongs to."""
-    split: str | None = None
+    split: Maybe[str] = None
     """Such as `train` or `test`, as the source says."""
-    attempt: int | str | None = None
+    attempt: Maybe[int | str] = None
     """Which try at the task this is."""
-    seed: int | str | None = None
+    seed: Maybe[int | str] = None
     """The seed, where the run had one."""
-    mode: str | None = None
+    mode: Maybe[str] = None
     """How the run was driven, as the source says."""
-    model: Model | None = None
+    model: Maybe[Model] = None
     """The model that played."""
-    sampling: dict[str, Any] | None = None
+    sampling: Maybe[dict[str, Any]] = None
     """Sampling parameters verbatim."""
-    environment: dict[str, Any] | None = None
+    environment: Maybe[dict[str, Any]] = None
     """Labels of where it ran (image, host, versions); never identity."""
-    start: str | None = None
+    start: Maybe[str] = None
     """As the source wrote it."""
-    end: str | None = None
+    end: Maybe[str] = None
     """As the source wrote it."""
-    role: Literal["subagent", "continuation"] | None = None
+    role: Maybe[Literal["subagent", "continuation"]] = None
     """None for the agent's own, whole run; the others are never demonstrations of their own."""
-    continues: str | None = None
+    continues: Maybe[str] = None
     """File name of the document that this one continues, as the producer wrote it."""
-    continued_by: str | None = None
+    continued_by: Maybe[str] = None
     """File name of the document that continues this one, as the producer wrote it."""
-    rendered: bool | None = None
+    rendered: Maybe[bool] = None
     """True when the assistant's text is a rendering that the model never wrote."""
-    demonstration: bool | None = None
+    demonstration: Maybe[bool] = None
     """True when the trajectory was shown to a model and not made by one."""
-    note: str | None = None
+    note: Maybe[str] = None
     """The batch's note."""
 
 
-class Grader(_Value):
+class Grader(Value):
     """Who judged."""
 
     name: str
     """The grader's name."""
-    version: str | None = None
+    version: Maybe[str] = None
     """Its version; None when the source does not say."""
 
 
-class Outcome(_Value):
+class Outcome(Value):
     """How the run ended, in the source's own words."""
 
-    status: Literal["success", "failure", "error", "unknown"]
-    """See `STATUSES`."""
-    reward: int | float | None = None
+    status: Status
+    """How it ended: `success` by the source's verdict, else full reward; `error` when the infrastructure ended it."""
+    reward: Maybe[int | float] = None
     """The source's reward; None when it gave none."""
     checks: Any = None
     """The grader's single results verbatim."""
-    grader: Grader | None = None
+    grader: Maybe[Grader] = None
     """Who judged; None when the source does not say."""
-    termination: str | None = None
+    termination: Maybe[str] = None
     """Why the run stopped, in the source's word."""
-    rule: str | None = None
+    rule: Maybe[str] = None
     """Which rule turned the source's words into `status`."""
 
 
-class Source(_Value):
+class Source(Value):
     """Where the bytes came from."""
 
     format: str
     """The importer's format name."""
     label: str
     """File name relative to the path that was given, and the place in it; never absolute."""
-    raw: str
+    raw: Digest
     """SHA-256 of the raw record's bytes."""
     importer: str
     """The importer's name."""
     importer_version: str
     """Its version."""
-    repairs: list[str] | None = None
+    repairs: Maybe[list[str]] = None
     """What was changed while reading, in order; None when nothing was."""
-    supersedes: list[str] | None = None
+    supersedes: Maybe[list[Digest]] = None
     """Ids of traces that an older importer version made of the same record; None when there are none."""
 
 
-class Trace(_Value):
+class Trace(Value):
     """One stored line."""
 
     format: Literal["tracemark/trace/1"]
@@ -139,13 +137,6 @@ class Trace(_Value):
     """Where it came from."""
     trajectory: dict[str, Any]
     """ATIF v1.8, see `model.trajectory`."""
-
-
-def outcome_from_reward(reward: float | None, success_reward: float = 1.0) -> str:
-    """Return the status that a bare reward means: full reward is success, less is failure, none is unknown."""
-    if reward is None:
-        return "unknown"
-    return "success" if reward == success_reward else "failure"
 
 
 def statement(line: Mapping[str, Any]) -> dict[str, Any]:

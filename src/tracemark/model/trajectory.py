@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tracemark.model.fast_schema import made_of
 from tracemark.model.timestamp import is_timestamp
 
 SCHEMA_VERSION = "ATIF-v1.8"
@@ -321,30 +322,7 @@ def fast_schema() -> dict[str, Any]:
     ):
         for name in names:
             del owner["properties"][name]
-    for name in ("ContentPart", "ImageSource", "AudioSource", "SubagentTrajectoryRef"):
-        del definitions[name]
-    bare = _without_words(schema)
-    return {"$comment": "made by docs/make_trajectory_schema.py from model/trajectory.py; do not edit", **bare}
-
-
-def _without_words(node: Any) -> Any:
-    """Return a schema without titles, descriptions and defaults, which judge nothing."""
-    if isinstance(node, list):
-        return [_without_words(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    kept = {key: value for key, value in node.items() if key not in ("title", "description", "default")}
-    if kept.get("additionalProperties") is True:
-        del kept["additionalProperties"]
-    choices = kept.get("anyOf")
-    if isinstance(choices, list) and all(set(_without_words(choice)) == {"type"} for choice in choices):
-        return {"type": [choice["type"] for choice in choices]}
-    return {
-        key: {name: _without_words(sub) for name, sub in value.items()}
-        if key in ("properties", "$defs")
-        else _without_words(value)
-        for key, value in kept.items()
-    }
+    return made_of(schema, "trajectory.py")
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -1,0 +1,48 @@
+"""What an exported document carries of its stay in a store: the member `tracemark` of its root's `extra`.
+
+The JSON Schema beside this module (`carried.schema.json`, made by `fast_schema`) answers for documents that carry run
+and outcome alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from tracemark.model.fast_schema import made_of
+from tracemark.model.stamp import Stamp
+from tracemark.model.trace import Outcome, Run
+from tracemark.model.value import Digest, Maybe, Value
+
+
+class CarriedFacts(Value):
+    """The member `extra.tracemark`."""
+
+    run: Maybe[Run] = None
+    """Facts of the run, all that are known: nothing else of the document adds to them."""
+    outcome: Maybe[Outcome] = None
+    """How it ended."""
+    harness: Maybe[Stamp] = None
+    """The stamp; it holds for the trajectory named below alone."""
+    trajectory: Maybe[Digest] = None
+    """Id of the trace that the stamp was made for."""
+    empty_extra: Maybe[Literal[True]] = None
+    """True when the document had an `extra` before the export, and nothing in it."""
+
+
+def is_valid(carried: object) -> bool:
+    """Return whether `carried` has the shape of what an export writes."""
+    try:
+        CarriedFacts.model_validate(carried)
+    except ValidationError:
+        return False
+    return True
+
+
+def fast_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a run and an outcome, without a stamp."""
+    schema = CarriedFacts.model_json_schema()
+    for name in ("harness", "trajectory"):
+        del schema["properties"][name]
+    return made_of(schema, "carried.py")
