@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tracemark.importers.content import walk
 from tracemark.importers.strict import fast
-from tracemark.model.timestamp import is_timestamp
+from tracemark.model.atif import is_timestamp
 from tracemark.model.trajectory import problems
 
 ROOT = Path(__file__).parents[2]

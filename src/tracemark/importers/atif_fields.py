@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tracemark.model.timestamp import is_timestamp
-
-AGENT_ONLY = ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics")
-"""Members that only a step of the agent may have."""
+from tracemark.model.atif import is_timestamp
 
 Check = Callable[[Any], bool]
 """Whether a value is of the kind that a member wants; never asked about null."""

@@ -14,7 +14,6 @@ from typing import Any
 from tracemark import digest
 from tracemark.importers.atif_fields import (
     AGENT,
-    AGENT_ONLY,
     CALL,
     FINAL,
     METRICS,
@@ -25,6 +24,7 @@ from tracemark.importers.atif_fields import (
     Check,
     is_number,
 )
+from tracemark.model.atif import AGENT_ONLY, VERSION
 
 _KNOWN_VERSIONS = tuple(f"ATIF-v1.{minor}" for minor in range(9))
 _MAX_NOTES = 40
@@ -48,17 +48,17 @@ def raise_version(document: dict[str, Any], repairs: list[str]) -> str | None:
         Why the document cannot be read: it says a version that this program does not know. None when it can.
     """
     version = document.get("schema_version")
-    if version == "ATIF-v1.8":
+    if version == VERSION:
         return None
     if version is None:
-        repairs.append("schema_version missing: read as ATIF-v1.8")
+        repairs.append(f"schema_version missing: read as {VERSION}")
     elif version in _KNOWN_VERSIONS:
-        repairs.append(f"schema_version {version} raised to ATIF-v1.8")
+        repairs.append(f"schema_version {version} raised to {VERSION}")
     elif isinstance(version, str) and f"ATIF-v{version.lower().removeprefix('atif').lstrip('-v')}" in _KNOWN_VERSIONS:
-        repairs.append(f"schema_version {version!r} is written ATIF-v{version[-3:]}: raised to ATIF-v1.8")
+        repairs.append(f"schema_version {version!r} is written ATIF-v{version[-3:]}: raised to {VERSION}")
     else:
-        return f"schema_version {str(version)[:40]!r} is none of ATIF-v1.0 to ATIF-v1.8"
-    document["schema_version"] = "ATIF-v1.8"
+        return f"schema_version {str(version)[:40]!r} is none of ATIF-v1.0 to {VERSION}"
+    document["schema_version"] = VERSION
     return None
 
 

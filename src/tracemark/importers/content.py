@@ -18,7 +18,7 @@ from tracemark import digest
 from tracemark.harness.match import Content
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
 from tracemark.importers.base import text_digest
-from tracemark.model.timestamp import is_timestamp
+from tracemark.model.atif import is_timestamp
 
 _MISSING = (None.__class__, int)
 _CACHE_SIZE = 256

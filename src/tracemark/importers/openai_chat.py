@@ -48,6 +48,7 @@ from tracemark.importers.openai_messages import (
     time_text,
 )
 from tracemark.importers.strict import fast, faults, worded
+from tracemark.model.atif import VERSION
 
 SUCCESS = (
     ("error: anything but null, false or empty", "error"),
@@ -310,7 +311,7 @@ def _trajectory(
         agent["model_name"] = model
     if tools is not None:
         agent["tool_definitions"] = tools
-    trajectory = {"schema_version": "ATIF-v1.8", "agent": agent, "steps": conversation.steps}
+    trajectory = {"schema_version": VERSION, "agent": agent, "steps": conversation.steps}
     for name in _RUN_KEYS:
         key = rest.get(name)
         if isinstance(key, (str, int)) and not isinstance(key, bool) and key != "":

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracemark import digest
-from tracemark.model.timestamp import is_timestamp
+from tracemark.model.atif import is_timestamp
 
 SPEAKERS = {
     "system": "system",

@@ -24,17 +24,8 @@ MANIFEST_FORMAT = "tracemark/harness/1"
 MANIFEST_NAME = "harness.yaml"
 """The file that makes a folder a harness version."""
 
-RUNTIME_PARTS = (
-    "parser",
-    "context_manager",
-    "recovery",
-    "limits",
-    "environment",
-    "packages",
-    "offered",
-    "unassigned",
-)
-"""The parts that `runtime` can have; `unassigned` is found in the folder, not declared."""
+ORDERED = ("prompt_templates", "observation_handlers")
+"""The components in which the order of the parts counts."""
 
 Name = Annotated[
     str,
@@ -225,7 +216,7 @@ class Manifest(_Value):
     ignore: tuple[PathText, ...] = ()
     """Patterns of files in the folder that do not count."""
 
-    @field_validator("prompt_templates", "observation_handlers", "roots", "packages", "ignore", mode="before")
+    @field_validator(*ORDERED, "roots", "packages", "ignore", mode="before")
     @classmethod
     def _as_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value

@@ -21,14 +21,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tracemark.model.atif import AGENT_ONLY, is_timestamp
 from tracemark.model.fast_schema import made_of
-from tracemark.model.timestamp import is_timestamp
-
-SCHEMA_VERSION = "ATIF-v1.8"
-"""The version that every stored document says."""
-
-AGENT_ONLY = ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics")
-"""Members that only a step of source `agent` may have."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -1,11 +1,18 @@
-"""What counts as a time in a trajectory: ISO 8601 with or without a zone, kept as written.
+"""Rules of ATIF v1.8 that the models share with the readers that replace them on ordinary documents.
 
-One rule for the models and for the walk that replaces them on ordinary documents, independent of the interpreter.
+What counts as a time is one of them: ISO 8601 with or without a zone, kept as written, independent of the interpreter.
+This module loads no model.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+
+VERSION = "ATIF-v1.8"
+"""The version that every stored document says."""
+
+AGENT_ONLY = ("model_name", "reasoning_effort", "reasoning_content", "tool_calls", "metrics")
+"""Members that only a step of source `agent` may have."""
 
 
 def is_timestamp(text: str) -> bool:
