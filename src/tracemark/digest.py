@@ -68,8 +68,6 @@ class Decoded(NamedTuple):
     value: JSON
     repairs: tuple[str, ...]
     """What could not be kept as it stood, one short text each; empty when nothing was lost."""
-    canonical_order: bool
-    """Whether the bytes read are exactly what orjson writes for the value without sorting."""
 
 
 def canonical(value: JSON, *, finite: bool = False) -> bytes:
@@ -122,13 +120,13 @@ def loads(raw: bytes) -> Decoded:
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return _loads_exact(raw)
     if written == raw or written == raw.strip(_SPACE):
-        return Decoded(value, (), True)
+        return Decoded(value, ())
     if (
         raw.count(b'"') == written.count(b'"')
         and _ESCAPED_QUOTE.search(raw) is None
         and not _may_hold_large_integer(raw)
     ):
-        return Decoded(value, (), False)
+        return Decoded(value, ())
     return _loads_exact(raw)
 
 
@@ -357,7 +355,7 @@ def _loads_exact(raw: bytes) -> Decoded:
         raise NotJSONError(error.msg, error.pos) from None
     except RecursionError:
         raise NotJSONError("nested too deeply to be read") from None
-    return Decoded(value, notes.repairs(), False)
+    return Decoded(value, notes.repairs())
 
 
 def _integer(text: str) -> int:
