@@ -199,16 +199,13 @@ def test_a_half_written_last_line_is_reported_and_nothing_is_appended_to_it(ledg
         assert ledger.read_bytes() == cut
 
 
-def test_setting_a_torn_line_aside_keeps_its_bytes_and_makes_the_ledger_usable(ledger: Path) -> None:
+def test_a_ledger_is_usable_once_the_half_written_line_is_taken_out(ledger: Path) -> None:
     first = accept(ledger)
     whole = ledger.read_bytes()
     ledger.write_bytes(whole + b'{"format":')
-    aside = chain.set_aside_torn_line(ledger)
-    assert aside is not None
-    assert aside.read_bytes() == b'{"format":'
-    assert ledger.read_bytes() == whole
+    assert codes(ledger) == ["ledger-torn-line"]
+    ledger.write_bytes(whole)
     assert accept(ledger, B).decision.parents == [first.digest]
-    assert chain.set_aside_torn_line(ledger) is None
 
 
 def test_a_whole_last_line_without_its_newline_counts_and_the_next_begins_on_its_own_line(ledger: Path) -> None:

@@ -7,7 +7,7 @@ the order of lines means nothing. So git may merge two branches that both added 
 Invariants:
 - an entry is one write of one whole line, synced before it is acknowledged, under a lock;
 - nothing is added to a ledger that does not verify, and nothing in it is dropped: a half-written last line, which a
-  kill can leave, is an error until `set_aside_torn_line` has moved it to a file of its own.
+  kill can leave, is an error until somebody has taken it out by hand. Its entry was never acknowledged.
 
 What verifying proves: each line is the one that was written, and every parent is there. What it cannot prove: that no
 newest entries were cut off. The history of the file in git shows that.
@@ -25,9 +25,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tracemark import digest
 from tracemark.clock import Clock
-from tracemark.durable import CrashPoint, crash_point, is_locked, lock, make_folder, sync_folder, write_atomic
+from tracemark.durable import CrashPoint, crash_point, is_locked, lock, make_folder, sync_folder
 from tracemark.errors import LedgerChainError, LockedError, NewerFormatError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.ledger.entry import Entry, EntryError, decode, encode, explain, seal
@@ -127,22 +126,6 @@ def require_reason(reason: str) -> None:
     """
     if not reason.strip():
         raise UsageError("a decision needs a reason: it is empty", where="--reason", hint="say why, for later readers")
-
-
-def set_aside_torn_line(path: Path) -> Path | None:
-    """Move a half-written last line to a file beside the ledger; return that file, or None when there is no such line.
-
-    The entry was never acknowledged, so no decision is lost; nothing else of the file is changed.
-    """
-    make_folder(_lock_file(path).parent)
-    with lock(_lock_file(path), blocking=True):
-        torn = _scan(path, locked=True).torn
-        if not torn:
-            return None
-        aside = path.with_name(f"{path.name}.torn-{digest.sha256(torn)[:12]}")
-        write_atomic(aside, torn)
-        write_atomic(path, path.read_bytes()[: -len(torn)])
-    return aside
 
 
 def _lock_file(path: Path) -> Path:
