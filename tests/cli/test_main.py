@@ -155,6 +155,13 @@ def test_the_installed_program_answers_with_codes_data_and_words(tmp_path: Path)
     assert "Traceback" not in done.stderr
 
 
+def test_the_package_runs_as_a_module_under_the_same_name(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tracemark", "traces", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.lstrip().startswith("Usage: tracemark traces ")
+
+
 def test_a_reader_that_goes_away_ends_the_program_quietly(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
