@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tracemark import digest
 from tracemark.importers.atif import IMPORTER, TERMINUS_CUT, content_of
-from tracemark.importers.base import Imported, Record, Refused, text_digest
+from tracemark.importers.base import Imported, Record, Refused, verbatim_digest
 from tracemark.model.trace import Outcome, Run, Source
 from tracemark.model.trajectory import problems
 
@@ -191,7 +191,7 @@ def test_an_empty_list_of_tools_proves_nothing(document: Make) -> None:
 
 def test_system_texts_are_observed_as_rendered(document: Make) -> None:
     assert trace(document()).observed == {
-        "prompt_templates": [{"part": "system", "form": "rendered", "digest": text_digest("Be exact.")}]
+        "prompt_templates": [{"part": "system", "form": "rendered", "digest": verbatim_digest("Be exact.")}]
     }
 
 

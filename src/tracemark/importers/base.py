@@ -217,8 +217,8 @@ def outcome_of_reward(reward: JSON, success_reward: float) -> dict[str, Any]:
     return {"status": "success" if reward == success_reward else "failure", "reward": reward}
 
 
-def text_digest(text: str) -> str:
-    """Return the SHA-256 of a text's UTF-8 bytes; a lone surrogate counts as its three bytes."""
+def verbatim_digest(text: str) -> str:
+    """Return the SHA-256 of a text's UTF-8 bytes, line ends as they are; a lone surrogate counts as its three bytes."""
     return digest.sha256(text.encode("utf-8", "surrogatepass"))
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tracemark import digest
 from tracemark.harness.match import Content
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
-from tracemark.importers.base import text_digest
+from tracemark.importers.base import verbatim_digest
 from tracemark.model.atif import is_timestamp
 
 _MISSING = (None.__class__, int)
@@ -113,7 +113,11 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
 
 
 def content_of(trajectory: dict[str, Any], *, prompt_cut: str | None = None) -> Content:
-    """Return the content of a stored trajectory: what `walk` gives of it, without judging again whether it is sound."""
+    """Return the content of a stored trajectory: what `walk` gives of it, without judging again whether it is sound.
+
+    A loop of its own: one that both share would ask the judging walk, the hottest loop of ingest, at every step what it
+    is for, or make an audit judge a store that was judged when it was written. A test holds the two together.
+    """
     messages: list[tuple[str, str, int]] = []
     calls: dict[str, tuple[str, int, str]] = {}
     observations: list[tuple[int, str]] = []
@@ -242,12 +246,12 @@ def _prompts(content: Content) -> list[dict[str, str]]:
         for role, text, _ in content.messages:
             head, cut, _ = text.partition(content.prompt_cut)
             if cut:
-                return [{"part": f"first-{role}", "form": "prefix", "digest": text_digest(head)}]
+                return [{"part": f"first-{role}", "form": "prefix", "digest": verbatim_digest(head)}]
     found: list[dict[str, str]] = []
     for role, text, _ in content.messages:
         if role == "system" and text:
             part = "system" if not found else f"system-{len(found) + 1}"
-            found.append({"part": part, "form": "rendered", "digest": text_digest(text)})
+            found.append({"part": part, "form": "rendered", "digest": verbatim_digest(text)})
     return found
 
 

@@ -52,6 +52,7 @@ from tracemark.importers.base import (
 )
 from tracemark.importers.content import observed, walk
 from tracemark.importers.head import Head
+from tracemark.importers.tree import SNAPSHOT_SUFFIX
 from tracemark.model.harness import COMPONENTS
 
 FORMAT = "tracemark/journal/1"
@@ -61,9 +62,6 @@ _ANY_VERSION = "tracemark/journal/"
 
 SUFFIX = ".journal.jsonl"
 """How the name of a journal ends."""
-
-SNAPSHOT_SUFFIX = ".harness.json"
-"""How the name of a harness snapshot beside a journal ends; before it stand the 64 digits of its fingerprint."""
 
 INTERRUPTED = {"status": "error", "termination": "interrupted", "rule": "the journal has no end"}
 """What the outcome of a run that did not come to its end says in any case; a grader's other words are kept."""

@@ -20,8 +20,11 @@ from tracemark import digest
 from tracemark.errors import UsageError
 from tracemark.importers.base import EXCERPT, Refused
 
+SNAPSHOT_SUFFIX = ".harness.json"
+"""How the name of a harness snapshot beside a journal ends; before it stand the 64 digits of its fingerprint."""
+
 _ASIDE = ("batch.yaml", "__pycache__", "Thumbs.db", "desktop.ini")
-_ASIDE_ENDS = (".dvc", ".harness.json", "~", ".swp", ".lock")
+_ASIDE_ENDS = (".dvc", SNAPSHOT_SUFFIX, "~", ".swp", ".lock")
 _JOB_FILES = ("result.json", "config.json", "job.log", "lock.json")
 _TRAJECTORY = re.compile(r"trajectory.*\.json")
 _LINK = re.compile(rb'"(trajectory_path|continued_trajectory_ref)"\s*:\s*"([^"\\/]+)"')

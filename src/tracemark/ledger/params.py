@@ -25,10 +25,14 @@ from tracemark.digest import is_fingerprint
 from tracemark.durable import CrashPoint, crash_point, write_atomic
 from tracemark.errors import ParamsError
 from tracemark.findings import Finding, finding
+from tracemark.importers.base import Limits
 from tracemark.ledger.state import LedgerState
 
 NAME = "params.yaml"
 """The file's name in the root of a corpus."""
+
+
+_LIMITS = Limits()
 
 
 class Policy(StrEnum):
@@ -56,11 +60,11 @@ class Accepted:
 class IngestParams:
     """What ingest is told."""
 
-    success_reward: float = 1.0
+    success_reward: float = _LIMITS.success_reward
     """Reward from which on a run without a verdict of its own counts as success."""
-    max_record: int = 67_108_864
+    max_record: int = _LIMITS.max_record
     """Largest record in bytes; a larger one is refused."""
-    max_expanded: int = 1_073_741_824
+    max_expanded: int = _LIMITS.max_expanded
     """Bytes to which one compressed file may expand."""
     inbox: str = "partial"
     """`complete` when the inbox holds every raw run, so that the store can be made again from it; else `partial`."""

@@ -27,7 +27,8 @@ from tracemark.harness import snapshot
 from tracemark.harness.loading import load
 from tracemark.harness.match import Contradiction
 from tracemark.harness.version import Harness
-from tracemark.importers.journal import FORMAT, SNAPSHOT_SUFFIX
+from tracemark.importers.journal import FORMAT
+from tracemark.importers.tree import SNAPSHOT_SUFFIX
 from tracemark.model.harness import COMPONENTS, PromptTemplate
 from tracemark.model.trace import Outcome, Run
 from tracemark.runner import compare
