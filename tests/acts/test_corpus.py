@@ -39,7 +39,7 @@ def test_a_label_of_two_versions_names_none_of_them(shop: Shop) -> None:
         Corpus(shop.root).resolve("twin")
 
 
-@pytest.mark.parametrize("name", ["", "tm1:", "abcde", "../desk_a", "f" * 64])
+@pytest.mark.parametrize("name", ["", "tm1:", "abcde", "../desk_a", "./desk_a", "desk_a/", "..", "*", "f" * 64])
 def test_what_names_nothing_is_unknown(shop: Shop, name: str) -> None:
     with pytest.raises(UnknownNameError):
         Corpus(shop.root).resolve(name)

@@ -12,7 +12,7 @@ import pytest
 
 from tracemark.findings import CODES
 from tracemark.harness.folder import IGNORED
-from tracemark.model.harness import RUNTIME_PARTS, Manifest, known_keys
+from tracemark.model.harness import Manifest, Runtime, known_keys
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "format/fingerprint.md").read_text(encoding="utf-8")
@@ -91,7 +91,7 @@ def test_the_page_names_every_member_of_a_manifest():
 
 
 def test_the_page_names_every_part_of_the_runtime_and_every_code_it_speaks_of():
-    assert [part for part in RUNTIME_PARTS if f"`{part}`" not in PAGE] == []
+    assert [part for part in (*Runtime.model_fields, "unassigned") if f"`{part}`" not in PAGE] == []
     codes = set(re.findall(r"`((?:closure|module|source|ignored|unassigned|manifest)-[a-z-]+)`", PAGE))
     assert codes <= set(CODES)
     rows = re.findall(r"^\| `([a-z-]+)` \| (error|warning|info) \|", PAGE, re.MULTILINE)

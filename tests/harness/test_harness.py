@@ -1,4 +1,4 @@
-"""Loading a harness, and finding one by name or fingerprint."""
+"""Loading a harness, and all harnesses of a corpus."""
 
 import dataclasses
 import os
@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from tracemark.errors import ManifestError, UnknownNameError
+from tracemark.errors import ManifestError
 from tracemark.harness import snapshot
-from tracemark.harness.harness import examine, find, known, known_with_findings, load
+from tracemark.harness.harness import examine, known_with_findings, load
 from tracemark.model.harness import COMPONENTS
 
 
@@ -19,7 +19,7 @@ def root(tmp_path):
 
 
 def stored(root, harness):
-    path = root / "traces/harnesses" / snapshot.file_name(harness.fingerprint)
+    path = root / "traces/harnesses" / f"{harness.fingerprint.removeprefix('tm1:')}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(snapshot.to_bytes(harness))
     return path
@@ -196,64 +196,17 @@ def test_examine_reports_in_place_of_raising(desk):
     assert [found.code for found in examined.problems] == ["manifest-file-missing"]
 
 
-def test_a_harness_is_found_by_folder_by_label_and_by_fingerprint(root, desk):
-    harness = desk.load()
-    desk.path = desk.path.rename(desk.path.parent / "desk_folder")
-    for wanted in ("desk_folder", "desk", harness.fingerprint, harness.fingerprint[4:], harness.fingerprint[:12]):
-        assert find(root, wanted).identity == harness.identity
-
-
-def test_a_name_is_never_a_path(root, desk):
-    desk.load()
-    for wanted in ("../harness_versions/desk", "./desk", "desk/", str(desk.path), "", "tm1:", "..", "*"):
-        with pytest.raises(UnknownNameError):
-            find(root, wanted)
-
-
-def test_an_unknown_name_lists_the_known_ones(root, desk, other):
-    other.replace("harness.yaml", "name: desk", "name: shop")
-    with pytest.raises(UnknownNameError) as caught:
-        find(root, "dask")
-    assert "desk" in caught.value.hint
-    assert "other" in caught.value.hint
-    with pytest.raises(UnknownNameError):
-        find(root / "nowhere", "desk")
-
-
-def test_a_folder_by_its_name_comes_before_a_label(root, desk, other):
-    other.write("prompts/system.md", "Different.")
-    assert find(root, "other").folder == other.path
-    assert find(root, "desk").folder == desk.path
-
-
-def test_a_label_of_two_harnesses_is_an_error_that_names_both(root, desk, other):
-    other.write("prompts/system.md", "Different.")
-    for folder in (desk, other):
-        folder.replace("harness.yaml", "name: desk", "name: both")
-    with pytest.raises(UnknownNameError) as caught:
-        find(root, "both")
-    assert desk.fingerprint()[:16] in caught.value.hint
-    assert other.fingerprint()[:16] in caught.value.hint
-
-
-def test_a_name_of_a_broken_folder_says_what_is_broken(root, desk):
-    desk.remove("logic/reply.py")
-    with pytest.raises(ManifestError):
-        find(root, "desk")
-
-
 def test_a_snapshot_answers_when_the_folder_is_gone(root, desk):
     harness = desk.load()
     stored(root, harness)
     desk.write("prompts/system.md", "Edited since.")
-    found = find(root, harness.fingerprint)
-    assert found.folder is None
-    assert found.identity == harness.identity
-    assert [known.fingerprint for known in known(root)] == [desk.fingerprint(), harness.fingerprint]
+    (edited, kept), findings = known_with_findings(root)
+    assert (edited.fingerprint, findings) == (desk.fingerprint(), [])
+    assert (kept.folder, kept.identity) == (None, harness.identity)
 
 
 def test_known_has_each_fingerprint_once_and_says_what_is_broken(root, desk, other):
-    assert known(root / "nowhere") == []
+    assert known_with_findings(root / "nowhere") == ([], [])
     harness = desk.load()
     stored(root, harness)
     path = stored(root, harness)
@@ -262,7 +215,6 @@ def test_known_has_each_fingerprint_once_and_says_what_is_broken(root, desk, oth
     other.write("tools/refund.json", "{")
     found, findings = known_with_findings(root)
     assert [known.folder for known in found] == [desk.path]
-    assert known(root) == found
     assert [(finding.code, finding.where) for finding in findings] == [
         ("schema-invalid", "harness_versions/other/tools/refund.json"),
         ("snapshot-unreadable", f"traces/harnesses/{'0' * 64}.json"),

@@ -8,7 +8,7 @@ import pytest
 
 from tracemark import digest
 from tracemark.harness.harness import load
-from tracemark.harness.match import Comparison, Content, Matcher, compare, fits
+from tracemark.harness.match import Content, Matcher, fits
 
 SYSTEM = "You answer for the desk. Look things up before you change them.\nIt is {today}; the policy:\n{policy}\nEnd."
 TOOL = {"name": "get", "description": "Read.", "parameters": {"type": "object", "properties": {}}}
@@ -261,22 +261,6 @@ def test_a_judgement_does_not_depend_on_what_was_judged_before(matcher: Any) -> 
     used = matcher(**members)
     for _ in range(2):
         assert [used.judge(content) for content in contents] == fresh
-
-
-def test_comparison_has_three_values() -> None:
-    parts = {"a": "1", "b": "2"}
-    assert compare(parts, dict(parts), ordered=True) is Comparison.SAME
-    assert compare(parts, {"a": "1", "b": "3"}, ordered=False) is Comparison.DIFFERENT
-    assert compare(parts, {"a": "1"}, ordered=False) is Comparison.UNKNOWN
-    assert compare(parts, {"a": "2"}, ordered=False) is Comparison.DIFFERENT
-    assert compare(parts, {"b": "2", "a": "1"}, ordered=False) is Comparison.SAME
-    assert compare(parts, {"b": "2", "a": "1"}, ordered=True) is Comparison.DIFFERENT
-    assert compare({}, {}, ordered=True) is Comparison.SAME
-
-
-def test_two_unrecorded_components_are_never_the_same() -> None:
-    assert compare(None, None, ordered=False) is Comparison.UNKNOWN
-    assert compare({}, None, ordered=False) is Comparison.UNKNOWN
 
 
 def test_a_separator_of_the_format_makes_a_prefix_comparable(matcher: Any) -> None:

@@ -94,10 +94,6 @@ def test_a_schema_that_is_there_twice_and_differs_is_refused(tmp_path):
         snapshot.read(written)
 
 
-def test_the_file_is_named_after_the_fingerprint():
-    assert snapshot.file_name("tm1:" + "a" * 64) == "a" * 64 + ".json"
-
-
 def test_no_path_of_this_machine_is_in_a_snapshot(full, tmp_path):
     assert str(tmp_path).encode() not in snapshot.to_bytes(full.load())
 

@@ -15,7 +15,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.harness.fingerprint import Sources, bare, members, normal, plain, schema
 from tracemark.harness.version import Harness
-from tracemark.model.harness import COMPONENTS
+from tracemark.model.harness import COMPONENTS, ORDERED
 
 
 class Kind(StrEnum):
@@ -88,7 +88,7 @@ def compare(old: Harness, new: Harness) -> list[Difference]:
         found += [_part(component, part, sides) for part in differing]
         shared_before = [part for part in before if part in after]
         shared_after = [part for part in after if part in before]
-        if component in ("prompt_templates", "observation_handlers") and shared_before != shared_after:
+        if component in ORDERED and shared_before != shared_after:
             order = _unified("order", *("".join(f"{part}\n" for part in parts) for parts in (before, after)))
             found.append(Difference(component, "", Kind.REORDERED, (), (order,) if order else ()))
     return found

@@ -25,7 +25,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.harness.folder import PACKAGE, ROOT
 from tracemark.harness.tools import reduce_tool
-from tracemark.model.harness import COMPONENTS, Manifest, ToolBinding
+from tracemark.model.harness import COMPONENTS, ORDERED, Manifest, ToolBinding
 
 ALGORITHM = "tracemark-harness/1"
 """The name of the algorithm, which is part of what is hashed."""
@@ -141,7 +141,7 @@ def identify(manifest: Manifest, sources: Sources) -> Identity:
     }
     components = {
         component: digest.of([[name, value] for name, value in parts[component].items()])
-        if component in ("prompt_templates", "observation_handlers")
+        if component in ORDERED
         else digest.of(parts[component])
         for component in COMPONENTS
     }

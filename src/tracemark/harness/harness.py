@@ -1,7 +1,7 @@
-"""Harness versions by folder, by name and by fingerprint.
+"""The harness versions and the snapshots of a corpus, and everything that reads one of them.
 
-A name is a label and leads to a version that is on disk now; a fingerprint is an identity and leads to the same texts
-whether the version's folder or only its snapshot is left.
+A version is what is on disk now; a snapshot leads to the same texts for ever. Which of them a name means is decided
+where the corpus is known.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracemark.digest import FINGERPRINT_PREFIX
-from tracemark.errors import IntegrityError, NewerFormatError, UnknownNameError
+from tracemark.errors import IntegrityError, NewerFormatError
 from tracemark.findings import Finding, finding
 from tracemark.harness.fingerprint import ALGORITHM, Identity
 from tracemark.harness.folder import HarnessFolder
@@ -24,8 +24,6 @@ __all__ = [
     "Harness",
     "Identity",
     "examine",
-    "find",
-    "known",
     "known_with_findings",
     "load",
     "manifest_error",
@@ -50,15 +48,6 @@ def snapshots(root: Path) -> list[Path]:
     """Return the snapshot files of a corpus, sorted by name; empty when there are none."""
     folder = root / SNAPSHOTS
     return sorted(folder.glob("*.json")) if folder.is_dir() else []
-
-
-def known(root: Path) -> list[Harness]:
-    """Return every harness of a corpus, versions before snapshots, each fingerprint once.
-
-    Args:
-        root: the corpus. What cannot be read is left out; `known_with_findings` says why.
-    """
-    return known_with_findings(root)[0]
 
 
 def known_with_findings(root: Path) -> tuple[list[Harness], list[Finding]]:
@@ -87,45 +76,6 @@ def known_with_findings(root: Path) -> tuple[list[Harness], list[Finding]]:
         else:
             found.setdefault(harness.fingerprint, harness)
     return list(found.values()), findings
-
-
-def find(root: Path, name_or_fingerprint: str) -> Harness:
-    """Return the harness of a corpus that a name or a fingerprint means.
-
-    Args:
-        root: the corpus.
-        name_or_fingerprint: the name of a folder in `harness_versions/`, else a manifest's `name`, else a fingerprint
-            or the first 8 or more of its hexadecimal digits, with or without `tm1:`.
-
-    Raises:
-        ManifestError: when the name means a folder that cannot be read.
-        UnknownNameError: when nothing, or more than one harness, answers.
-    """
-    wanted = name_or_fingerprint
-    # a name is compared with names that are there, never joined to a path
-    for folder in versions(root):
-        if folder.name == wanted:
-            return load(folder)
-    harnesses, findings = known_with_findings(root)
-    digits = wanted.removeprefix(FINGERPRINT_PREFIX)
-    named = [harness for harness in harnesses if harness.name == wanted]
-    matching = named or [
-        harness
-        for harness in harnesses
-        if len(digits) >= 8 and harness.fingerprint.removeprefix(FINGERPRINT_PREFIX).startswith(digits)
-    ]
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
-        several = ", ".join(sorted(harness.fingerprint[:16] for harness in matching))
-        raise UnknownNameError(
-            f"{wanted!r} means {len(matching)} harnesses", hint=f"name one by fingerprint: {several}"
-        )
-    names = sorted({folder.name for folder in versions(root)} | {harness.name for harness in harnesses})
-    hint = f"known: {', '.join(names)}" if names else f"no harness version in {VERSIONS}/ yet; tracemark init makes one"
-    if findings:
-        hint += f"; {len(findings)} problems in others: tracemark harness check"
-    raise UnknownNameError(f"no harness is named {wanted!r}", hint=hint)
 
 
 def _folders(root: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from tracemark.harness.fingerprint import Place, Sources, identify, normal, plai
 from tracemark.harness.folder import PACKAGE, ROOT, HarnessFolder, RefusedFileError
 from tracemark.harness.tools import ToolSchemaError
 from tracemark.harness.version import Harness
-from tracemark.model.harness import MANIFEST_NAME, Manifest
+from tracemark.model.harness import MANIFEST_NAME, ORDERED, Manifest
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class _Loading:
 
 
 def _entry_place(described: Manifest, component: str, part: str) -> manifest.Place:
-    if component in ("prompt_templates", "observation_handlers"):
+    if component in ORDERED:
         names = [each.name for each in getattr(described, component)]
         return (component, names.index(part), "entry")
     return (component, part, "entry")

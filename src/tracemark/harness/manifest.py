@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tracemark.findings import Finding, finding
-from tracemark.model.harness import MANIFEST_FORMAT, MANIFEST_NAME, Manifest, known_keys
+from tracemark.model.harness import MANIFEST_FORMAT, MANIFEST_NAME, ORDERED, Manifest, known_keys
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node
@@ -214,7 +214,7 @@ def _unsupported(value: dict[str, Any], reading: Reading) -> None:
 
 
 def _repeated_names(value: dict[str, Any], reading: Reading) -> None:
-    for component in ("prompt_templates", "observation_handlers"):
+    for component in ORDERED:
         parts = value.get(component)
         if not isinstance(parts, list):
             continue

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracemark import digest
@@ -85,14 +84,6 @@ class Judgement:
     def contradicted(self) -> bool:
         """Whether the content excludes the harness."""
         return bool(self.contradictions)
-
-
-class Comparison(StrEnum):
-    """What two sets of part digests say about each other."""
-
-    SAME = "same"
-    DIFFERENT = "different"
-    UNKNOWN = "unknown"
 
 
 class _Template(NamedTuple):
@@ -282,26 +273,6 @@ def role_of(name: str) -> str:
 def fits(matchers: Iterable[Matcher], content: Content) -> list[str]:
     """Return the fingerprints that the content does not exclude, sorted, each once."""
     return sorted({matcher.fingerprint for matcher in matchers if not matcher.excludes(content)})
-
-
-def compare(ours: Mapping[str, str] | None, theirs: Mapping[str, str] | None, *, ordered: bool) -> Comparison:
-    """Compare the parts of one component in two harnesses, in three values.
-
-    Args:
-        ours: part name to digest, in order; unknown parts are left out. None when the component is unrecorded.
-        theirs: the same of the other harness.
-        ordered: whether the order of parts counts (prompt templates and handlers).
-
-    A difference on a shared part decides. Agreement on some parts decides nothing, and two unrecorded components are
-    never the same.
-    """
-    if ours is None or theirs is None:
-        return Comparison.UNKNOWN
-    if any(theirs.get(part, value) != value for part, value in ours.items()):
-        return Comparison.DIFFERENT
-    if ours.keys() != theirs.keys():
-        return Comparison.UNKNOWN
-    return Comparison.DIFFERENT if ordered and list(ours) != list(theirs) else Comparison.SAME
 
 
 def _templates(harness: Harness) -> Iterable[_Template]:

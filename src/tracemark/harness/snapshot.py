@@ -23,21 +23,12 @@ from tracemark.errors import IntegrityError, NewerFormatError
 from tracemark.findings import Finding, Severity
 from tracemark.harness.fingerprint import ALGORITHM, Identity, Place, Sources, identify
 from tracemark.harness.version import Harness
-from tracemark.model.harness import Manifest
+from tracemark.model.harness import ORDERED, Manifest
 
 FORMAT = "tracemark/harness-snapshot/1"
 """The `format` of a snapshot."""
 
 _FAMILY = "tracemark/harness-snapshot/"
-
-
-def file_name(fingerprint: str) -> str:
-    """Return the name of a snapshot's file, `<64 hex>.json`.
-
-    Args:
-        fingerprint: `tm1:` and 64 hexadecimal digits.
-    """
-    return fingerprint.removeprefix(digest.FINGERPRINT_PREFIX) + ".json"
 
 
 def to_bytes(harness: Harness) -> bytes:
@@ -174,7 +165,7 @@ def _finding(found: dict[str, str]) -> Finding:
 def _stated(value: Any) -> Any:
     """Leave out members that say nothing; a null within free-form values (parameters, schemas) stays."""
     kept = {member: inner for member, inner in value.items() if inner is not None}
-    for component in ("prompt_templates", "observation_handlers"):
+    for component in ORDERED:
         kept[component] = [{m: inner for m, inner in part.items() if inner is not None} for part in kept[component]]
     kept["tool_bindings"] = {
         name: {member: inner for member, inner in tool.items() if inner is not None}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tracemark.acts import health
+from tracemark.acts.corpus import Corpus
 from tracemark.acts.ingest import IngestOptions, IngestReport, ingest
 from tracemark.harness import harness as harnesses
 from tracemark.harness.harness import Harness
@@ -54,7 +55,7 @@ class Desk:
         return self.version(name, PROMPTS["desk_a"], steps)
 
     def harness(self, name: str) -> Harness:
-        return harnesses.find(self.root, name)
+        return Corpus(self.root).resolve(name)
 
     def fingerprint(self, name: str) -> str:
         return self.harness(name).fingerprint
