@@ -73,6 +73,20 @@ def test_without_a_declared_harness_the_observed_digests_stand_in_the_components
     assert first.fits == []
 
 
+def test_what_a_stamp_leaves_unrecorded_is_no_difference_and_its_content_still_speaks(exported: Shop) -> None:
+    identity = Corpus(exported.root).resolve("desk_a").identity
+    parts = {name: {"digest": value, "evidence": "claimed"} for name, value in identity.parts["tool_bindings"].items()}
+    tools = {"digest": identity.components["tool_bindings"], "evidence": "claimed", "parts": parts}
+    documents = [document("x-1"), document("x-2", extra="A third prompt.")]
+    for carrying in documents:
+        carrying["extra"]["tracemark"]["harness"] = {"declared": {"components": {"tool_bindings": tools}}}
+    exported.ingest(documents, None, "partial")
+    alike, unlike = (audit.audit(exported.root, exported.ids()[task]) for task in ("x-1", "x-2"))
+    assert {name for name, value in alike.components.items() if value["evidence"] == "claimed"} == {"tool_bindings"}
+    assert alike.differs_in == []
+    assert unlike.differs_in == ["prompt_templates/system"]
+
+
 def test_content_that_disagrees_with_its_claim_is_shown_with_place_and_text(exported: Shop) -> None:
     exported.ingest([document("x-1", extra="A third prompt.")], "desk_a", "wrong")
     shown = audit.audit(exported.root, exported.ids()["x-1"])
