@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from tracemark import digest, engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
-from tracemark.acts.known import Known, Settled
+from tracemark.acts.known import Claim, Known, Settled
 from tracemark.acts.pinned import require_pulled
 from tracemark.acts.stamping import TRACE_DIGITS
 from tracemark.durable import make_folder
@@ -147,14 +147,15 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
         store = stack.enter_context(open_store(target, create=True))
         _make_folders(store.layout)
         folder = stack.enter_context(store.workspace())
-        run = _Run(corpus, store, Known(store, folder, behind), known, tally)
+        present = {harness.fingerprint for harness in corpus.harnesses if harness.folder is not None}
+        run = _Run(corpus, store, Known(store, folder, present, behind), known, tally)
         run.take(refuse(planned.refused, folder, "files"))
         claims = {} if claim is not None else _claims(corpus, planned, known, tally)
 
         def job_of(number: int, job: Job) -> IngestJob:
             name = options.harness or _named_for(job)
             fingerprint = claim or claims.get(name)
-            return IngestJob(job, folder, f"{number:06d}", known, fingerprint, _is_name(name, fingerprint))
+            return IngestJob(job, folder, f"{number:06d}", known, fingerprint, _bare_name(name, fingerprint))
 
         for result in engine.run(work, itertools.starmap(job_of, enumerate(planned.jobs))):
             run.take(result)
@@ -193,12 +194,12 @@ def _named_for(job: Job) -> str | None:
     return named
 
 
-def _is_name(name: str | None, fingerprint: str | None) -> bool:
-    """Return whether `name`, which led to `fingerprint`, is a name and not the beginning of the fingerprint itself."""
+def _bare_name(name: str | None, fingerprint: str | None) -> str | None:
+    """Return `name`, which led to `fingerprint`; None when it is the beginning of the fingerprint itself."""
     if name is None or fingerprint is None:
-        return False
+        return None
     prefix = digest.FINGERPRINT_PREFIX
-    return not fingerprint.removeprefix(prefix).startswith(name.removeprefix(prefix))
+    return None if fingerprint.removeprefix(prefix).startswith(name.removeprefix(prefix)) else name
 
 
 def _claims(corpus: Corpus, planned: Plan, known: dict[str, Harness], tally: _Tally) -> dict[str | None, str | None]:
@@ -235,14 +236,13 @@ class _Run:
         tally = self._tally
         tally.count["refused"] += result.refused
         tally.note(result.findings, result.count)
-        second = {trace_id for trace_id, _ in result.second}
-        contradicted = [trace_id for trace_id, _ in result.contradicted]
-        known = self._known.among(contradicted) | second
-        for draft in result.drafts:
-            ids = {projection.row.trace_id for projection in draft.projections} if result.by_name else set()
-            self._commit(self._known.settle(draft, ids - second))
+        second: dict[str, list[dict[str, Any]]] = {}
         for trace_id, stamp in result.second:
-            self._commit(self._known.restate(trace_id, stamp, result.by_name))
+            second.setdefault(trace_id, []).append(stamp)
+        known = self._known.among(trace_id for trace_id, _ in result.contradicted) | second.keys()
+        claim = Claim(result.name, second)
+        for draft in result.drafts:
+            self._commit(self._known.settle(draft, claim))
         self._judge(result.contradicted, known)
         if result.refusals is not None:
             for chunk in refused_in(result.refusals):

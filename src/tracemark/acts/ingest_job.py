@@ -47,8 +47,8 @@ class IngestJob:
     """Every known harness by fingerprint."""
     claim: str | None
     """Fingerprint of the harness that the caller or the batch names; None when nobody does."""
-    by_name: bool = False
-    """Whether it was named by a name, which may mean another harness now than it did."""
+    name: str | None = None
+    """The name by which it was named, which may mean another harness now than it did; None when by its fingerprint."""
 
 
 @dataclass(slots=True)
@@ -61,8 +61,8 @@ class JobResult:
     """How many records could not be read."""
     refusals: Path | None = None
     """A temporary that holds them in stored form; None when there are none."""
-    by_name: bool = False
-    """Whether the claim of the job was made by name."""
+    name: str | None = None
+    """The name by which the claim of the job was made; None when there is none, or it names a fingerprint."""
     contradicted: list[tuple[str, Finding]] = field(default_factory=list)
     """(trace id, finding) where the content of a trace disagrees with a harness that is stated for it; not among
     `findings`, since only the caller sees whether the trace has its harness already."""
@@ -82,7 +82,7 @@ class JobResult:
 
 def work(job: IngestJob) -> JobResult:
     """Read, stamp and pack the records of one job."""
-    result = JobResult(by_name=job.by_name)
+    result = JobResult(name=job.name)
     writer = DraftWriter(job.folder, job.stem)
     stamper = Stamper(job.known)
     claim = job.known.get(job.claim) if job.claim is not None else None

@@ -8,7 +8,8 @@ Invariants:
   there first, a claim that the content does not refute takes its place. So a wrong `--harness` is corrected by the
   right one, in either order. What a recorder stated is no claim: it is never replaced;
 - a name means what it meant when a trace was stored: the same name, given again after its folder was edited, states
-  nothing new about that trace;
+  nothing new about that trace. It is the name that was given that counts: labels are no identity, so a version whose
+  manifest merely bears the label of another one is another harness;
 - a record that a newer importer version has read is not read back into what an older one would make of it.
 """
 
@@ -59,6 +60,25 @@ class Settled:
     """The first trace of the last kind."""
 
 
+@dataclass(slots=True)
+class Claim:
+    """What is claimed for the traces of one job, beside what each of them says of itself."""
+
+    name: str | None = None
+    """The name by which the harness was claimed; None when nobody claimed one, or by its fingerprint."""
+    second: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
+    """Trace id to the claimed stamps, where the trace itself says something else of its harness."""
+    judged: set[str] = field(default_factory=set)
+    """Those of `second` that have been settled: a trace may be in several drafts of a job."""
+
+    def name_of(self, trace_id: str, statement: Statement) -> str | None:
+        """Return the name by which the stamp of a copy was claimed; None when the copy says it of itself."""
+        if trace_id not in self.second:
+            return self.name
+        declared = (statement.harness or {}).get("declared")
+        return self.name if declared in [stamp.get("declared") for stamp in self.second[trace_id]] else None
+
+
 class _Readings(NamedTuple):
     """What other versions of the same importer made of the records of a draft."""
 
@@ -74,19 +94,21 @@ class Known:
     Args:
         store: the store that the run writes to.
         folder: for drafts that must be packed again.
+        present: fingerprints of the harness versions that have a folder now.
         behind: a store that counts as known and is only read, for a run that only tries; None for any other.
     """
 
-    def __init__(self, store: Store, folder: Path, behind: Store | None = None) -> None:
+    def __init__(self, store: Store, folder: Path, present: Collection[str] = (), behind: Store | None = None) -> None:
         self._stores = [store] if behind is None else [behind, store]
         self._folder = folder
+        self._present = present
 
-    def settle(self, draft: SegmentDraft, named: Collection[str] = ()) -> Settled:
-        """Return what of a draft is new, and what its known traces add.
+    def settle(self, draft: SegmentDraft, claim: Claim) -> Settled:
+        """Return what of a draft is new, and what its traces, new or known, say more than once.
 
         Args:
             draft: what one job made for one partition.
-            named: ids of those traces whose harness is a claim that was made by name.
+            claim: what is claimed for its traces.
 
         Raises:
             IntegrityError: when a stored statement that must be compared is damaged.
@@ -94,33 +116,13 @@ class Known:
         rows = [projection.row for projection in draft.projections]
         known = self._lookup([row.trace_id for row in rows])
         readings = self._readings([row for row in rows if row.trace_id not in known])
-        if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
-            return Settled([draft], count=Counter(ingested=len(rows)))
-        if len(known) == len(rows) and all(known[row.trace_id].row.head == row.head for row in rows):
-            draft.discard()
-            return Settled(count=Counter(duplicates=len(rows)))
-        return self._pack_again(draft, known, readings, named)
-
-    def restate(self, trace_id: str, stamp: dict[str, Any], by_name: bool = False) -> Settled:
-        """Return what a second stamp, stated of a trace that has been stored with a first, amounts to.
-
-        Args:
-            trace_id: the trace.
-            stamp: the claim.
-            by_name: whether the claim was made by name.
-
-        Raises:
-            IntegrityError: when a stored statement that must be compared is damaged.
-        """
-        settled = Settled()
-        # nothing is said of a trace that is stored and could not be indexed
-        said = self._statements([trace_id]).get(trace_id, [])
-        claim = Statement("", harness=stamp)
-        if by_name and _is_outdated(claim, said):
-            _leave_out(trace_id, settled)
-        else:
-            settled.count["contested"] += _add(said, claim, trace_id, settled) == "contests"
-        return settled
+        if not any(row.trace_id in claim.second for row in rows):
+            if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
+                return Settled([draft], count=Counter(ingested=len(rows)))
+            if len(known) == len(rows) and all(known[row.trace_id].row.head == row.head for row in rows):
+                draft.discard()
+                return Settled(count=Counter(duplicates=len(rows)))
+        return self._pack_again(draft, known, readings, claim)
 
     def among(self, ids: Iterable[str]) -> set[str]:
         """Return those of `ids` that are stored."""
@@ -135,7 +137,7 @@ class Known:
         return {name for name, said in self._statements(list(ids)).items() if fingerprint_of(join(said).harness)}
 
     def _pack_again(
-        self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings, named: Collection[str]
+        self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings, claim: Claim
     ) -> Settled:
         settled = Settled()
         writer = DraftWriter(self._folder, draft.temporary.name + ".new")
@@ -144,23 +146,66 @@ class Known:
         lines = (line for _, line in iterate(draft.temporary))
         for entries in _batches(zip(lines, draft.projections, strict=True)):
             said = {trace_id: said[trace_id] for trace_id in said if times[trace_id] > 1}
-            said |= self._statements([row.trace_id for row in _restated(entries, known) if row.trace_id not in said])
+            said |= self._statements([i for i in _restated(entries, known, claim) if i not in said])
             for line, projection in entries:
-                row = projection.row
-                stored = known.get(row.trace_id)
+                row, trace_id = projection.row, projection.row.trace_id
+                stored = known.get(trace_id)
                 if stored is not None and stored.row.head == row.head:
                     settled.count["duplicates"] += 1
-                elif row.trace_id in said:
-                    _repeat(line, row, said[row.trace_id], settled, row.trace_id in named)
+                elif trace_id in said:
+                    self._repeat(_statement(line, row), said[trace_id], trace_id, claim, settled)
                 elif row.raw_digest in readings.newer:
                     settled.count["duplicates"] += 1
+                    continue
                 else:
                     writer.add(*_new((line, projection), readings.older.get(row.raw_digest), settled))
-                    if times[row.trace_id] > 1:
-                        said[row.trace_id] = [_statement(line, row)]
+                    if times[trace_id] > 1 or trace_id in claim.second:
+                        said[trace_id] = [_statement(line, row)]
+                if trace_id in claim.second:
+                    self._contest(trace_id, said.setdefault(trace_id, []), claim, settled)
         draft.discard()
         settled.drafts = writer.close()
         return settled
+
+    def _contest(self, trace_id: str, said: list[Statement], claim: Claim, settled: Settled) -> None:
+        """Judge, once, what is claimed for a trace that says something else of itself."""
+        if trace_id in claim.judged:
+            return
+        claim.judged.add(trace_id)
+        for stamp in claim.second[trace_id]:
+            second = Statement("", harness=stamp)
+            if self._is_outdated(second, said, claim.name):
+                _leave_out(trace_id, settled)
+            else:
+                settled.count["contested"] += _add(said, second, trace_id, settled) == "contests"
+
+    def _repeat(
+        self, statement: Statement, said: list[Statement], trace_id: str, claim: Claim, settled: Settled
+    ) -> None:
+        """Judge one more copy of a trace by what was said of it, and remember what the copy says."""
+        if self._is_outdated(statement, said, claim.name_of(trace_id, statement)):
+            _leave_out(trace_id, settled)
+            statement = statement._replace(harness=None)
+        halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
+        effects = {_add(said, half, trace_id, settled) for half in (*halves, statement._replace(harness=None))}
+        named = {"contests": "contested", "strengthens": "strengthened", "nothing": "duplicates"}
+        settled.count[next(word for effect, word in named.items() if effect in effects)] += 1
+
+    def _is_outdated(self, claim: Statement, said: Sequence[Statement], name: str | None) -> bool:
+        """Return whether a claim that was made by `name` disagrees only because that means another harness by now.
+
+        So it is where the name was given before, for a harness that no folder holds any more. A claim that the content
+        refutes is judged as such.
+        """
+        if name is None or (claim.harness or {}).get("contradictions") or not _is_claim(claim):
+            return False
+        return any(
+            declared_name(other.harness) == name
+            and (fingerprint := fingerprint_of(other.harness or {})) is not None
+            and fingerprint not in self._present
+            and _names_another(other, claim)
+            for other in said
+        )
 
     def _readings(self, rows: Sequence[TraceRow]) -> _Readings:
         wanted = {row.raw_digest: row for row in rows if row.raw}
@@ -196,11 +241,13 @@ def _batches(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
         yield batch
 
 
-def _restated(entries: Iterable[_Entry], known: Mapping[str, Stored]) -> Iterator[TraceRow]:
+def _restated(entries: Iterable[_Entry], known: Mapping[str, Stored], claim: Claim) -> Iterator[str]:
+    """Yield the ids of known traces of which a copy says something else than the first, or of which a claim does."""
     for _, projection in entries:
-        stored = known.get(projection.row.trace_id)
-        if stored is not None and stored.row.head != projection.row.head:
-            yield projection.row
+        row = projection.row
+        stored = known.get(row.trace_id)
+        if stored is not None and (stored.row.head != row.head or row.trace_id in claim.second):
+            yield row.trace_id
 
 
 def _new(entry: _Entry, older: list[str] | None, settled: Settled) -> _Entry:
@@ -210,18 +257,6 @@ def _new(entry: _Entry, older: list[str] | None, settled: Settled) -> _Entry:
     settled.count["reimported"] += 1
     line = _superseding(entry[0], older)
     return line, project_line(line)
-
-
-def _repeat(line: bytes, row: TraceRow, said: list[Statement], settled: Settled, by_name: bool) -> None:
-    """Judge one more copy of a trace by what was said of it, and remember what the copy says."""
-    statement = _statement(line, row)
-    if by_name and _is_outdated(statement, said):
-        _leave_out(row.trace_id, settled)
-        statement = statement._replace(harness=None)
-    halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
-    effects = {_add(said, half, row.trace_id, settled) for half in (*halves, statement._replace(harness=None))}
-    named = {"contests": "contested", "strengthens": "strengthened", "nothing": "duplicates"}
-    settled.count[next(name for effect, name in named.items() if effect in effects)] += 1
 
 
 def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled) -> str:
@@ -254,20 +289,6 @@ def _replaced(said: Sequence[Statement], new: Statement) -> list[str]:
     if (new.harness or {}).get("contradictions") or not _components(new):
         return []
     return sorted(other.digest for other in said if _is_refuted(other) and _names_another(other, new))
-
-
-def _is_outdated(claim: Statement, said: Sequence[Statement]) -> bool:
-    """Return whether a claim that was made by name disagrees only because the name means another harness by now.
-
-    One that the content refutes is judged as such.
-    """
-    name = declared_name(claim.harness)
-    if (claim.harness or {}).get("contradictions") or not _is_claim(claim):
-        return False
-    return any(
-        declared_name(other.harness) == name and fingerprint_of(other.harness or {}) and _names_another(other, claim)
-        for other in said
-    )
 
 
 def _leave_out(trace_id: str, settled: Settled) -> None:

@@ -284,6 +284,41 @@ def test_a_name_given_again_after_its_folder_was_edited_says_nothing_new_about_k
     assert desk.ingest(path, harness=desk.fingerprint("desk_a")[:20]).contested == 1
 
 
+def relabel(desk, folder: str, label: str) -> None:
+    path = desk.root / "harness_versions" / folder / "harness.yaml"
+    path.write_text(path.read_text().replace(f"name: {folder}", f"name: {label}"))
+
+
+def test_a_version_that_bears_the_label_of_another_one_is_another_harness(desk) -> None:
+    desk.sibling("desk_d", 20)
+    relabel(desk, "desk_d", "desk_a")
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path, harness="desk_a")
+    assert counts(desk.ingest(path, harness="desk_d")) == {"contested": 1}
+    assert desk.state("t-1").row.fingerprint is None
+
+
+def test_a_name_that_moved_to_another_folder_is_another_harness_while_the_first_still_has_one(desk) -> None:
+    desk.sibling("desk_d", 20)
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path, harness="desk_a")
+    versions = desk.root / "harness_versions"
+    (versions / "desk_a").rename(versions / "desk_old")
+    (versions / "desk_d").rename(versions / "desk_a")
+    assert counts(desk.ingest(path, harness="desk_a")) == {"contested": 1}
+
+
+def test_two_copies_of_a_run_in_one_file_leave_out_one_claim_by_an_outdated_name(desk) -> None:
+    recorded = desk.recorded("t-1", "desk_a")
+    path = desk.write("runs.jsonl", recorded)
+    assert counts(desk.ingest(path, harness="desk_a")) == {"ingested": 1}
+    edit(desk)
+    desk.write("runs.jsonl", recorded, desk.document("t-1"))
+    report = desk.ingest(path, harness="desk_a")
+    assert (report.contested, report.duplicates, report.exit_code) == (0, 2, 0)
+    assert desk.state("t-1").row.evidence == "recorded"
+
+
 def test_what_comes_with_a_name_that_means_another_harness_now_is_kept(desk) -> None:
     path = desk.write("runs.jsonl", desk.document("t-1"))
     desk.ingest(path, harness="desk_a")
