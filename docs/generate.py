@@ -28,8 +28,8 @@ os.environ["COLUMNS"] = str(_WIDTH)
 
 from tracemark import errors  # noqa: E402
 from tracemark.cli.app import PROGRAM, build, load  # noqa: E402
+from tracemark.cli.command_table import COMMANDS, GROUPS, exits  # noqa: E402
 from tracemark.cli.main import INTERRUPTED, READER_GONE  # noqa: E402
-from tracemark.cli.table import COMMANDS, GROUPS, exits  # noqa: E402
 from tracemark.findings import CODES, Severity  # noqa: E402
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tracemark.cli import commands
 from tracemark.cli.app import build, load
+from tracemark.cli.command_table import COMMANDS, GROUPS, epilog, exits
 from tracemark.cli.main import run
-from tracemark.cli.table import COMMANDS, GROUPS, epilog, exits
 
 HEAVY = [
     "pydantic", "pydantic_core", "rich", "sqlite_utils", "sqlite3", "jsonschema_rs", "ruamel", "pyarrow", "dvc",

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tracemark import durable
+from tracemark.cli.command_table import COMMANDS, exits
 from tracemark.cli.main import run
-from tracemark.cli.table import COMMANDS, exits
 
 PROMPT = "You answer the customers of a shop. Look an order up before you change it, and say what you did.\n"
 MANIFEST = """\

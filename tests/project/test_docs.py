@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.cli.table import COMMANDS, GROUPS
+from tracemark.cli.command_table import COMMANDS, GROUPS
 from tracemark.findings import CODES, Severity
 
 ROOT = Path(__file__).resolve().parents[2]

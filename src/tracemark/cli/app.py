@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from tracemark import __version__
-from tracemark.cli.table import COMMANDS, GROUPS, epilog
+from tracemark.cli.command_table import COMMANDS, GROUPS, epilog
 from tracemark.errors import UsageError
 
 PROGRAM = "tracemark"

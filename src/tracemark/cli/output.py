@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, TextIO
 
 from tracemark.cli.arguments import Output
-from tracemark.cli.tables import label, write_report, write_rows
+from tracemark.cli.layout import label, write_report, write_rows
 from tracemark.cli.text import to_json, visible
 from tracemark.errors import TracemarkError
 from tracemark.findings import Finding, Report, Severity

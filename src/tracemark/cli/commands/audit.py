@@ -8,9 +8,9 @@ import typer
 
 from tracemark.acts import audit
 from tracemark.cli.arguments import Output, OutputOption, corpus
+from tracemark.cli.audit_view import write_audit
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
-from tracemark.cli.provenance import write_audit
 
 
 def command(

@@ -9,7 +9,7 @@ import typer
 from tracemark.acts import traces
 from tracemark.cli.arguments import Output, OutputOption, TraceArgument, corpus
 from tracemark.cli.output import show, write_data
-from tracemark.cli.trajectory import write_trace
+from tracemark.cli.trace_view import write_trace
 
 
 def command(

@@ -4,7 +4,7 @@ import io
 from dataclasses import dataclass
 from typing import Any
 
-from tracemark.cli.trajectory import write_trace
+from tracemark.cli.trace_view import write_trace
 from tracemark.findings import Report
 
 

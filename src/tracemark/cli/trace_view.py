@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from tracemark.cli.tables import write_report
+from tracemark.cli.layout import write_report
 from tracemark.cli.text import to_json, visible, visible_block
 from tracemark.findings import Report
 

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from tracemark.cli.tables import cell, write_report, write_rows
+from tracemark.cli.layout import cell, write_report, write_rows
 
 ID = "0123456789abcdef" * 4
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tracemark.acts.audit import TraceAudit
-from tracemark.cli.provenance import write_audit
+from tracemark.cli.audit_view import write_audit
 from tracemark.findings import Report
 
 

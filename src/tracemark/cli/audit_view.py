@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from tracemark.acts.audit import TraceAudit
-from tracemark.cli.tables import write_report
+from tracemark.cli.layout import write_report
 from tracemark.findings import Report
 
 
