@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -212,6 +213,30 @@ def test_a_damaged_trace_stops_it_and_the_earlier_export_stays(shop: Shop) -> No
     with pytest.raises(IntegrityError):
         shop.export()
     assert contents(shop.root / "exports" / "sft") == before
+
+
+@pytest.mark.parametrize("name", ["desk_a", "desk_b"])
+def test_a_segment_that_the_catalogue_cannot_take_in_stops_it(shop: Shop, name: str) -> None:
+    shop.accept()
+    mine = f"fingerprint={shop.fingerprint(name).removeprefix('tm1:')[:16]}"
+    (path,) = (shop.root / "traces" / "segments" / mine).iterdir()
+    path.write_bytes(path.read_bytes()[:-30])
+    shutil.rmtree(shop.root / ".tracemark")
+    with pytest.raises(IntegrityError) as stopped:
+        shop.export()
+    assert (stopped.value.exit_code, stopped.value.where) == (30, f"segments/{mine}/{path.name}")
+    assert not (shop.root / "exports").exists()
+
+
+def test_records_that_could_not_be_read_and_earlier_exports_are_not_asked_for(shop: Shop) -> None:
+    shop.accept()
+    shop.export()
+    for folder in ("refused", "annotations/exports.sft"):
+        path = shop.root / "traces" / folder / f"{'0' * 64}.jsonl.zst"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"nothing that can be read")
+    report = shop.export("elsewhere")
+    assert (report.rows, [found.code for found in report.findings]) == (3, ["stored-not-indexed"] * 2)
 
 
 def test_a_harness_version_that_cannot_be_read_is_in_nobodys_way(shop: Shop) -> None:

@@ -114,11 +114,11 @@ def test_a_store_of_a_newer_program_is_not_judged(shop: Shop) -> None:
 
 
 def test_a_catalogue_that_is_gone_is_made_again(shop: Shop) -> None:
-    before = list(traces.rows(shop.root, traces.TraceFilter()))
+    before = traces.list_(shop.root, traces.TraceFilter()).traces
     shutil.rmtree(shop.root / ".tracemark")
     report = health.reindex(shop.root)
     assert (report.traces, report.segments, report.everything) == (5, 2, False)
-    assert list(traces.rows(shop.root, traces.TraceFilter())) == before
+    assert traces.list_(shop.root, traces.TraceFilter()).traces == before
     assert codes(shop) == set()
 
 

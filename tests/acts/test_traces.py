@@ -17,12 +17,12 @@ from .conftest import CLOCK, Shop, document, write_version
 
 
 def listed(shop: Shop, **wanted: Any) -> list[str]:
-    return [row["task"] for row in traces.rows(shop.root, TraceFilter(**wanted))]
+    return [row["task"] for row in traces.list_(shop.root, TraceFilter(**wanted)).traces]
 
 
 def test_a_row_says_what_a_trace_is(shop: Shop) -> None:
     shop.ingest([document("x-1", model={"name": "m", "revision": "2"}, reward=0.5)], name="more")
-    (row,) = traces.rows(shop.root, TraceFilter(task="x-1"))
+    (row,) = traces.list_(shop.root, TraceFilter(task="x-1")).traces
     assert row == {
         "trace_id": shop.ids()["x-1"],
         "fingerprint": shop.fingerprint(),
@@ -54,7 +54,7 @@ def test_traces_are_chosen_by_harness_status_and_task(shop: Shop) -> None:
 
 def test_of_a_trace_without_a_harness_the_observed_digests_are_shown(shop: Shop) -> None:
     shop.ingest([document("n-1"), document("n-2"), document("n-3", extra="Be brief.")], None, "unclaimed")
-    seen = {row["task"]: row["observed"] for row in traces.rows(shop.root, TraceFilter(harness="none"))}
+    seen = {row["task"]: row["observed"] for row in traces.list_(shop.root, TraceFilter(harness="none")).traces}
     assert set(seen["n-1"]) == {"prompt_templates", "tool_bindings"}
     assert seen["n-1"] == seen["n-2"]
     assert seen["n-1"]["prompt_templates"] != seen["n-3"]["prompt_templates"]
@@ -130,4 +130,4 @@ def test_damaged_bytes_are_never_shown(shop: Shop) -> None:
 
 def test_without_a_store_there_is_nothing_to_list(tmp_path: Path) -> None:
     with pytest.raises(NoStoreError):
-        list(traces.rows(tmp_path, TraceFilter()))
+        traces.list_(tmp_path, TraceFilter())

@@ -18,14 +18,15 @@ from tracemark import digest
 from tracemark.acts.corpus import Corpus, is_short, open_store
 from tracemark.acts.export import KIND
 from tracemark.acts.provenance import components, content_in, contradictions, declared_name, standing
+from tracemark.acts.pulled import not_pulled
 from tracemark.errors import IntegrityError, UnknownNameError
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters.select import facts
 from tracemark.findings import Report
-from tracemark.harness.declared import Comparison, compare
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, fits
+from tracemark.model.harness import COMPONENTS
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.state import Joined
@@ -168,7 +169,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
     joined = standing(said, state, decisions, corpus.by_fingerprint.get(fingerprint or ""))
     content = content_in(line)
     return TraceAudit(
-        findings=tuple(store.findings),
+        findings=(*not_pulled(corpus), *store.findings),
         trace_id=trace_id,
         fingerprint=fingerprint,
         harness=(corpus.name_of(fingerprint) or state.row.harness) if fingerprint else None,
@@ -207,7 +208,7 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
             recorded=recorded,
         )
         audited = exports.audit(folder, present)
-        findings = [*store.findings, *corpus.acceptance_findings(), *audited.differences]
+        findings = [*not_pulled(corpus), *store.findings, *corpus.acceptance_findings(), *audited.differences]
     manifest = audited.manifest
     return ExportAudit(
         findings=tuple(findings),
@@ -242,7 +243,7 @@ def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
         ]
         findings = tuple(store.findings)
     return HarnessAudit(
-        findings=(*harness.findings, *findings),
+        findings=(*harness.findings, *not_pulled(corpus), *findings),
         name=harness.name,
         fingerprint=fingerprint,
         accepted=fingerprint in corpus.equivalents(),
@@ -298,17 +299,22 @@ def _may_be_trace(target: str) -> bool:
 
 
 def _differences(corpus: Corpus, joined: Joined, content: Content) -> list[str] | None:
-    """Return in which parts the trace differs from the accepted harness: by its stamp and by its content."""
+    """Return in which parts the trace differs from the accepted harness: by its stamp, else by its content."""
     accepted = corpus.by_fingerprint.get(corpus.accepted or "")
     if accepted is None:
         return None
-    declared = (joined.harness.get("declared") or {}).get("components") or {}
-    contradicted = corpus.matchers[accepted.fingerprint].judge(content).contradictions
+    declared = (joined.harness.get("declared") or {}).get("components")
+    if not declared:
+        judged = corpus.matchers[accepted.fingerprint].judge(content)
+        return sorted({f"{place.component}/{place.part}" for place in judged.contradictions})
     found = []
-    for component, parts in compare(declared, accepted).items():
-        stated = [part or "order" for part, said in parts.items() if said is Comparison.DIFFERENT]
-        shown = sorted({place.part for place in contradicted if place.component == component})
-        found += [f"{component}/{part}" for part in dict.fromkeys([*stated, *shown])]
+    for component in COMPONENTS:
+        ours = {name: part["digest"] for name, part in declared.get(component, {}).get("parts", {}).items()}
+        theirs = dict(accepted.identity.parts[component])
+        differing = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        if not differing and declared.get(component, {}).get("digest") != accepted.identity.components[component]:
+            differing = ["order"]
+        found += [f"{component}/{name}" for name in differing]
     return found
 
 

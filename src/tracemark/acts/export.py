@@ -21,8 +21,9 @@ from typing import Any, BinaryIO
 from tracemark import __version__, digest, engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.export_job import ExportJob, Row, work
+from tracemark.acts.pulled import require_pulled
 from tracemark.durable import make_folder, sync_folder, write_atomic
-from tracemark.errors import ExportRefusedError, UsageError
+from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
 from tracemark.exporters.select import Facts, Selected, Terms, Verdict, choose, facts, judge, require_enough
@@ -38,6 +39,7 @@ KIND = f"exports.{sft_rows.NAME}"
 INCOMPLETE = "closure-incomplete"
 """Code of the findings that every manifest repeats."""
 
+_LEFT_OUT = "stored-not-indexed"
 _FILES = (sft_rows.FILE, manifests.CARD, manifests.NAME)
 _OPEN = 256
 """How many spool files are open at once; a process may have no more than about a thousand."""
@@ -82,12 +84,15 @@ def sft(root: Path, out: Path) -> ExportReport:
         ExportRefusedError: when no harness is accepted, when it is open which one is, or when fewer traces fit than the
             minimum.
         UsageError: when `out` holds something else than an export.
-        IntegrityError: when a trace that must be read is damaged.
+        NotPulledError: when data that dvc.lock pins is not on disk.
+        IntegrityError: when a trace that must be read is damaged, or a file of the store cannot be read at all.
     """
     _require_export_folder(out)
     corpus = Corpus(root)
+    require_pulled(corpus)
     terms, harness = _terms(corpus)
     with open_store(root) as store, store.workspace() as folder:
+        _require_whole(store)
         verdicts: list[Verdict] = []
         rows: dict[str, Row] = {}
         for result in engine.run(work, _jobs(store, corpus, terms, folder, verdicts)):
@@ -222,6 +227,23 @@ def _require_export_folder(out: Path) -> None:
         raise UsageError(
             f"the folder holds what is no part of an export: {shown}", where=str(out), hint="name a new folder"
         )
+
+
+def _require_whole(store: Store) -> None:
+    """Make sure that the catalogue knows every file whose content decides what an export holds."""
+    found = [problem for problem in store.findings if problem.code == _LEFT_OUT and not _is_beside(problem.where)]
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise IntegrityError(
+            f"what a stored file holds would be left out: {found[0].message}{more}",
+            where=found[0].where,
+            hint="tracemark check",
+        )
+
+
+def _is_beside(name: str) -> bool:
+    """Return whether a file of the store says nothing of what an export holds."""
+    return name.startswith(("refused/", "annotations/exports."))
 
 
 def _is_temporary(name: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.pulled import not_pulled
 from tracemark.findings import Finding, Report
 from tracemark.harness import check as checks
 from tracemark.harness.diff import compare
@@ -69,12 +70,14 @@ def list_(root: Path) -> HarnessList:
     """Return the harness versions and snapshots of the corpus, with what the store holds of each."""
     corpus = Corpus(root)
     counts: dict[str | None, Counter[str]] = {}
+    findings = not_pulled(corpus)
     if Layout(root).store_file.exists():
         with open_store(root) as store:
             for state in store.select(Selection(), corpus.store_decisions):
                 counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1
+            findings += store.findings
     rows = tuple(_row(corpus, harness, counts) for harness in corpus.harnesses)
-    return HarnessList((*corpus.harness_findings, *checks.together(corpus.harnesses)), rows)
+    return HarnessList((*findings, *corpus.harness_findings, *checks.together(corpus.harnesses)), rows)
 
 
 def _row(corpus: Corpus, harness: Harness, counts: Mapping[str | None, Counter[str]]) -> dict[str, Any]:

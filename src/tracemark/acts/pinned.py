@@ -61,8 +61,8 @@ def missing(root: Path) -> dict[str, int]:
     """Return how many pinned files are not on disk, by folder; folders that lack none are left out."""
     lacking = {}
     for pin in pinned(root):
-        present = _present(root / pin.path)
-        count = len(pin.names - present) if pin.names is not None else pin.count - len(present)
+        found = present(root / pin.path)
+        count = len(pin.names - found) if pin.names is not None else pin.count - len(found)
         if count > 0:
             lacking[pin.path] = count
     return lacking
@@ -72,8 +72,17 @@ def unpinned_segments(root: Path) -> int | None:
     """Return how many segments dvc.lock does not know; None when it pins none or its lists are not in DVC's cache."""
     for pin in pinned(root):
         if pin.path == "traces/segments" and pin.names is not None:
-            return len(_present(root / pin.path) - pin.names)
+            return len(present(root / pin.path) - pin.names)
     return None
+
+
+def present(folder: Path) -> frozenset[str]:
+    """Return the names of the files below a folder, relative to it; empty when it is missing."""
+    return frozenset(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".gitignore"
+    )
 
 
 def require_pulled(root: Path) -> None:
@@ -90,14 +99,6 @@ def require_pulled(root: Path) -> None:
             where=LOCK,
             hint="dvc pull",
         )
-
-
-def _present(folder: Path) -> frozenset[str]:
-    return frozenset(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".gitignore"
-    )
 
 
 def _pin(root: Path, path: str, out: dict[str, Any]) -> Pinned:

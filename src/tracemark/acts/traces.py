@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
 from tracemark.acts.provenance import observed_digests
+from tracemark.acts.pulled import not_pulled
 from tracemark.errors import UsageError
-from tracemark.findings import Report
+from tracemark.findings import Finding, Report
 from tracemark.model.stamp import EVIDENCE
 from tracemark.model.trace import STATUSES
 from tracemark.store.row import head_of
@@ -67,8 +69,19 @@ class TraceShown(Report):
     """The ATIF document."""
 
 
-def rows(root: Path, wanted: TraceFilter) -> Iterator[dict[str, Any]]:
-    """Yield a row for each wanted trace, in the order of the store; memory does not grow with their number.
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Traces as they are read."""
+
+    findings: tuple[Finding, ...]
+    """What keeps the list from being that of the whole corpus."""
+    rows: Iterator[dict[str, Any]]
+    """A row for each trace, see `TraceList.traces`; memory does not grow with their number."""
+
+
+@contextmanager
+def listing(root: Path, wanted: TraceFilter) -> Iterator[Listing]:
+    """Give the wanted traces, in the order of the store, for the time of a `with` block.
 
     Raises:
         NoStoreError: when there is no store.
@@ -77,12 +90,13 @@ def rows(root: Path, wanted: TraceFilter) -> Iterator[dict[str, Any]]:
     corpus = Corpus(root)
     with open_store(root) as store:
         states = store.select(_selection(corpus, wanted), corpus.store_decisions)
-        yield from _rows(corpus, store, islice(states, wanted.limit))
+        yield Listing(_findings(corpus, store), _rows(corpus, store, islice(states, wanted.limit)))
 
 
 def list_(root: Path, wanted: TraceFilter) -> TraceList:
-    """Return the wanted traces, see `rows`."""
-    return TraceList((), tuple(rows(root, wanted)))
+    """Return the wanted traces all at once, see `listing`."""
+    with listing(root, wanted) as found:
+        return TraceList(found.findings, tuple(found.rows))
 
 
 def find(root: Path, query: str, limit: int | None = 20) -> TraceList:
@@ -100,7 +114,7 @@ def find(root: Path, query: str, limit: int | None = 20) -> TraceList:
         wanted = Selection(traces=frozenset(ids), superseded=True)
         found = store.select(wanted, corpus.store_decisions)
         listed = {row["trace_id"]: row for row in _rows(corpus, store, found)}
-        return TraceList(tuple(store.findings), tuple(listed[name] for name in ids if name in listed))
+        return TraceList(_findings(corpus, store), tuple(listed[name] for name in ids if name in listed))
 
 
 def show(root: Path, trace: str) -> TraceShown:
@@ -117,8 +131,9 @@ def show(root: Path, trace: str) -> TraceShown:
     with open_store(root) as store:
         trace_id = store.resolve(trace)
         line = digest.load_canonical(store.get(trace_id))
+        findings = tuple(store.findings)
     members = ("harness", "outcome", "run", "source", "trajectory")
-    return TraceShown((), trace_id, **{name: line[name] for name in members})
+    return TraceShown(findings, trace_id, **{name: line[name] for name in members})
 
 
 def raw(root: Path, trace: str) -> bytes:
@@ -130,6 +145,10 @@ def raw(root: Path, trace: str) -> bytes:
     """
     with open_store(root) as store:
         return store.raw(store.resolve(trace))
+
+
+def _findings(corpus: Corpus, store: Store) -> tuple[Finding, ...]:
+    return (*not_pulled(corpus), *store.findings)
 
 
 def _selection(corpus: Corpus, wanted: TraceFilter) -> Selection:

@@ -29,6 +29,7 @@ def command(
     """
     wanted = traces.TraceFilter(harness=harness, status=status, task=task, limit=limit)
     if output is Output.JSONL:
-        write_lines(traces.rows(corpus(ctx), wanted))
-        return 0
+        with traces.listing(corpus(ctx), wanted) as found:
+            write_lines(found.rows)
+        return show(traces.TraceList(found.findings, ()), output, rows="traces")
     return show(traces.list_(corpus(ctx), wanted), output, rows="traces")

@@ -1,0 +1,128 @@
+"""A clone without the data is told so by whatever reads; an export of a part of a corpus is not made."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracemark.acts import audit, harnesses, traces
+from tracemark.acts.corpus import Corpus
+from tracemark.acts.pulled import not_pulled, require_pulled
+from tracemark.errors import NotPulledError
+
+from .conftest import Shop, document
+from .test_pinned import pin, segments
+
+
+def remove_one_segment(root: Path) -> None:
+    next((root / "traces" / "segments").rglob("*.zst")).unlink()
+
+
+def remove_all_segments(root: Path) -> None:
+    shutil.rmtree(root / "traces" / "segments")
+
+
+@pytest.mark.parametrize("inbox", ["partial", "complete"])
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("remove", [remove_one_segment, remove_all_segments])
+def test_an_export_is_refused_while_pinned_segments_are_missing(
+    shop: Shop, inbox: str, listed: bool, remove: Callable[[Path], None]
+) -> None:
+    shop.accept()
+    shop.set(("inbox: partial", f"inbox: {inbox}"))
+    names = segments(shop.root)
+    pin(shop.root, names if listed else None, len(names))
+    remove(shop.root)
+    with pytest.raises(NotPulledError, match="traces/segments") as refused:
+        shop.export()
+    assert refused.value.exit_code == 10
+    assert str(refused.value.hint).startswith("dvc pull")
+    assert not (shop.root / "exports").exists()
+
+
+def test_files_that_are_not_pinned_yet_are_in_nobodys_way(shop: Shop) -> None:
+    shop.accept()
+    pin(shop.root, segments(shop.root), len(segments(shop.root)))
+    shop.ingest([document("n-1")], name="new")
+    assert shop.export().rows == 4
+    assert not_pulled(Corpus(shop.root)) == []
+
+
+def test_a_store_that_was_made_again_from_a_complete_inbox_lacks_nothing(shop: Shop) -> None:
+    shop.accept()
+    shop.set(("inbox: partial", "inbox: complete"))
+    pin(shop.root, segments(shop.root), len(segments(shop.root)))
+    shutil.rmtree(shop.root / "traces" / "segments")
+    shop.ingest([document("n-1"), document("n-2")], name="edited")
+    assert shop.export().rows == 2
+    assert not_pulled(Corpus(shop.root)) == []
+
+
+def test_without_a_complete_inbox_other_segments_replace_nothing(shop: Shop) -> None:
+    shop.accept()
+    names = segments(shop.root)
+    shop.ingest([document("n-1")], name="new")
+    pin(shop.root, names, len(names))
+    (shop.root / "traces" / "segments" / names[0]).unlink()
+    with pytest.raises(NotPulledError, match="1 of traces/segments"):
+        shop.export()
+
+
+def test_the_records_of_earlier_exports_may_be_missing(shop: Shop) -> None:
+    pin(shop.root, None, 9)
+    lock = shop.root / "dvc.lock"
+    lock.write_text(lock.read_text().replace("traces/segments", "traces/annotations/exports.sft"))
+    require_pulled(Corpus(shop.root))
+    assert [found.where for found in not_pulled(Corpus(shop.root))] == ["dvc.lock: traces/annotations/exports.sft"]
+
+
+def test_what_reads_a_corpus_that_is_not_pulled_says_so(shop: Shop) -> None:
+    shop.accept()
+    shop.export()
+    pin(shop.root, None, 9)
+    trace = shop.ids()["t-0"]
+    with traces.listing(shop.root, traces.TraceFilter()) as streamed:
+        findings = [streamed.findings]
+    findings += [
+        report.findings
+        for report in (
+            traces.list_(shop.root, traces.TraceFilter()),
+            traces.find(shop.root, "see"),
+            harnesses.list_(shop.root),
+            audit.audit(shop.root, trace),
+            audit.audit(shop.root, "exports/sft"),
+            audit.audit(shop.root, "desk_a"),
+        )
+    ]
+    assert [[found.code for found in each] for each in findings] == [["not-pulled"]] * 7
+
+
+def test_what_reads_says_which_files_of_the_store_it_could_not_read(shop: Shop) -> None:
+    trace = shop.ids()["t-0"]
+    bad = shop.root / "traces" / "segments" / "fingerprint=none" / f"{'0' * 64}.jsonl.zst"
+    bad.parent.mkdir(parents=True)
+    bad.write_bytes(b"nothing that can be read")
+    wanted = traces.TraceFilter()
+    with traces.listing(shop.root, wanted) as streamed:
+        findings = [streamed.findings]
+    readers = (
+        lambda: traces.list_(shop.root, wanted),
+        lambda: traces.find(shop.root, "see"),
+        lambda: traces.show(shop.root, trace),
+        lambda: harnesses.list_(shop.root),
+        lambda: audit.audit(shop.root, trace),
+        lambda: audit.audit(shop.root, "desk_a"),
+    )
+    findings += [read().findings for read in readers]
+    assert [[found.code for found in each] for each in findings] == [["stored-not-indexed"]] * 7
+
+
+def test_pins_that_cannot_be_read_are_not_taken_for_none(shop: Shop) -> None:
+    shop.accept()
+    (shop.root / "dvc.lock").write_text("<<<<<<< ours\nstages: {}\n=======\n")
+    assert [found.code for found in traces.list_(shop.root, traces.TraceFilter()).findings] == ["not-pulled"]
+    with pytest.raises(NotPulledError):
+        shop.export()
