@@ -24,9 +24,9 @@ from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters.select import facts
 from tracemark.findings import Report
+from tracemark.harness.declared import Comparison, compare
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, fits
-from tracemark.model.harness import COMPONENTS
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.state import Joined
@@ -299,22 +299,17 @@ def _may_be_trace(target: str) -> bool:
 
 
 def _differences(corpus: Corpus, joined: Joined, content: Content) -> list[str] | None:
-    """Return in which parts the trace differs from the accepted harness: by its stamp, else by its content."""
+    """Return in which parts the trace differs from the accepted harness: by its stamp and by its content."""
     accepted = corpus.by_fingerprint.get(corpus.accepted or "")
     if accepted is None:
         return None
-    declared = (joined.harness.get("declared") or {}).get("components")
-    if not declared:
-        judged = corpus.matchers[accepted.fingerprint].judge(content)
-        return sorted({f"{place.component}/{place.part}" for place in judged.contradictions})
+    declared = (joined.harness.get("declared") or {}).get("components") or {}
+    contradicted = corpus.matchers[accepted.fingerprint].judge(content).contradictions
     found = []
-    for component in COMPONENTS:
-        ours = {name: part["digest"] for name, part in declared.get(component, {}).get("parts", {}).items()}
-        theirs = dict(accepted.identity.parts[component])
-        differing = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-        if not differing and declared.get(component, {}).get("digest") != accepted.identity.components[component]:
-            differing = ["order"]
-        found += [f"{component}/{name}" for name in differing]
+    for component, parts in compare(declared, accepted).items():
+        stated = [part or "order" for part, said in parts.items() if said is Comparison.DIFFERENT]
+        shown = sorted({place.part for place in contradicted if place.component == component})
+        found += [f"{component}/{part}" for part in dict.fromkeys([*stated, *shown])]
     return found
 
 
