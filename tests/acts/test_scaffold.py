@@ -14,7 +14,8 @@ from tracemark.acts import health, scaffold
 from tracemark.cli.main import run
 from tracemark.errors import LedgerChainError, NewerFormatError, ParamsError, UsageError
 from tracemark.harness.folder import IGNORED
-from tracemark.ledger.params import Params, read_params
+from tracemark.ledger.params import Params
+from tracemark.ledger.params_file import read_params
 from tracemark.pipeline import dvcfile
 
 MADE = {

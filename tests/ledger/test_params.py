@@ -1,4 +1,4 @@
-"""params.yaml: read strictly, written so that one value changes and no other character."""
+"""What params.yaml says against what the ledger decided, and where defaults come from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tracemark.clock import FixedClock
-from tracemark.errors import ParamsError
-from tracemark.ledger import chain, params
-from tracemark.ledger.params import Accepted, Caps, Params, Policy
+from tracemark.importers.base import Limits
+from tracemark.ledger import chain
+from tracemark.ledger.params import IngestParams, Params, accepted_findings
+from tracemark.ledger.params_file import read_params, set_accepted
 from tracemark.ledger.state import state
 
 A = "tm1:" + "a" * 64
@@ -24,161 +23,9 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "params.yaml"
 
 
-def read(file: Path, text: str) -> Params:
-    file.write_text(text)
-    return params.read_params(file)
-
-
-def test_a_missing_file_an_empty_file_and_an_empty_section_have_the_defaults(file: Path) -> None:
-    assert params.read_params(file) == Params()
-    assert read(file, "") == Params()
-    assert read(file, "# nothing yet\nexport:\ningest: {}\n") == Params()
-    assert Params().export.sft == Caps(per_task=1, total=100, minimum=20, tool_calls=(2, 60))
-    assert Params().export.evidence is Policy.UNIQUE
-
-
-def test_every_key_is_read(file: Path) -> None:
-    given = read(
-        file,
-        f"accepted: {{harness: {A}, model: qwen}}\n"
-        "ingest: {success_reward: 0.5, max_record: 1000, max_expanded: 2000, inbox: complete}\n"
-        "evaluation: {tasks: [t-1, '2']}\n"
-        "export: {evidence: recorded, models: [a, b@1],\n"
-        "  sft: {per_task: 2, total: 5, minimum: 0, tool_calls: [0, 9]}}\n",
-    )
-    assert given.accepted == Accepted(A, "qwen")
-    assert (given.ingest.success_reward, given.ingest.max_record, given.ingest.inbox) == (0.5, 1000, "complete")
-    assert given.evaluation == {"t-1", "2"}
-    assert given.export.models == ("a", "b@1")
-    assert given.export.sft == Caps(2, 5, 0, (0, 9))
-
-
-@pytest.mark.parametrize("off", ["0", "null", ""])
-def test_a_limit_of_nothing_is_off(file: Path, off: str) -> None:
-    given = read(file, f"export:\n  sft:\n    per_task: {off}\n    total: {off}\n    tool_calls: {off}\n")
-    assert given.export.sft == Caps(per_task=None, total=None, tool_calls=None)
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("colour: red\n", 1),
-        ("export:\n  evidence: unique\n  modles: []\n", 3),
-        ("export:\n  sft:\n    # a comment\n    per_taks: 1\n", 4),
-        ("export: {evidence: sure}\n", 1),
-        ("export: {evidence: [unique]}\n", 1),
-        ("export: {sft: {per_task: -1}}\n", 1),
-        ("export: {sft: {per_task: true}}\n", 1),
-        ("export: {sft: {total: '5'}}\n", 1),
-        ("export: {sft: {tool_calls: [9, 2]}}\n", 1),
-        ("export: {sft: {tool_calls: 7}}\n", 1),
-        ("export: 5\n", 1),
-        ("\n\ningest: {max_record: 0}\n", 3),
-        ("ingest: {success_reward: .nan}\n", 1),
-        ("ingest: {inbox: full}\n", 1),
-        ("accepted: {harness: desk_a}\n", 1),
-        ("evaluation: {tasks: [1]}\n", 1),
-        ("evaluation: {tasks: t1}\n", 1),
-        ("evaluation: {tasks: {file: ../outside}}\n", 1),
-        ("evaluation: {tasks: {file: /etc/passwd}}\n", 1),
-        ("evaluation: {tasks: {path: x}}\n", 1),
-        ("ingest: {}\ningest: {}\n", 2),
-        ("ingest: {\n", 2),
-        ("- a\n", 1),
-    ],
-)
-def test_what_is_wrong_is_named_with_its_line(file: Path, text: str, line: int) -> None:
-    with pytest.raises(ParamsError) as caught:
-        read(file, text)
-    assert caught.value.where == f"params.yaml:{line}"
-    assert caught.value.exit_code == 2
-
-
-def test_bytes_that_are_no_text_are_an_error(file: Path) -> None:
-    file.write_bytes(b"accepted: \xff\n")
-    with pytest.raises(ParamsError):
-        params.read_params(file)
-
-
-def test_evaluation_tasks_can_stand_in_a_file_one_a_line(file: Path) -> None:
-    (file.parent / "eval.txt").write_text("# frozen\nt-1\n\n  t-2  \n")
-    assert read(file, "evaluation: {tasks: {file: eval.txt}}\n").evaluation == {"t-1", "t-2"}
-
-
-def test_a_missing_file_of_evaluation_tasks_is_an_error_and_no_empty_list(file: Path) -> None:
-    with pytest.raises(ParamsError, match=r"eval\.txt"):
-        read(file, "evaluation: {tasks: {file: eval.txt}}\n")
-
-
-def test_a_link_out_of_the_corpus_is_not_followed(file: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    outside = tmp_path_factory.mktemp("outside") / "tasks"
-    outside.write_text("t-1\n")
-    (file.parent / "eval.txt").symlink_to(outside)
-    with pytest.raises(ParamsError, match="outside"):
-        read(file, "evaluation: {tasks: {file: eval.txt}}\n")
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("accepted: {harness: null, model: m}  # pair\n", f"accepted: {{harness: {A}, model: m}}  # pair\n"),
-        ("accepted:\n  harness: null   # why\n  model: ~\n", f"accepted:\n  harness: {A}   # why\n  model: ~\n"),
-        ("accepted:\n  harness:   # why\n  model: ~\n", f"accepted:\n  harness: {A}   # why\n  model: ~\n"),
-        (f'accepted: {{harness: "{B}"}}\n', f"accepted: {{harness: {A}}}\n"),
-        ("accepted:\n  model: m\n", f"accepted:\n  harness: {A}\n  model: m\n"),
-        ("accepted: {model: m}\n", f"accepted: {{harness: {A}, model: m}}\n"),
-        ("accepted: {}\n", f"accepted: {{harness: {A}}}\n"),
-        ("accepted:\nexport: {}\n", f"accepted: {{harness: {A}}}\nexport: {{}}\n"),
-        ("export: {}  # é\n", f"export: {{}}  # é\naccepted:\n  harness: {A}\n"),
-        ("export: {}", f"export: {{}}\naccepted:\n  harness: {A}\n"),
-        ("", f"accepted:\n  harness: {A}\n"),
-        ("a: 1\r\naccepted:\r\n  harness: null\r\n", f"a: 1\r\naccepted:\r\n  harness: {A}\r\n"),
-        (f"accepted: {{harness: {A}}}\n", f"accepted: {{harness: {A}}}\n"),
-    ],
-)
-def test_setting_the_accepted_harness_changes_that_value_alone(file: Path, before: str, after: str) -> None:
-    file.write_bytes(before.encode())
-    params.set_accepted(file, A)
-    assert file.read_bytes().decode() == after
-
-
-def test_setting_it_in_a_missing_file_makes_the_file(file: Path) -> None:
-    params.set_accepted(file, A)
-    assert params.read_params(file).accepted == Accepted(A, None)
-
-
-def test_it_can_be_set_back_to_none(file: Path) -> None:
-    file.write_text(f"accepted: {{harness: {A}}}\n")
-    params.set_accepted(file, None)
-    assert file.read_text() == "accepted: {harness: null}\n"
-
-
-def test_a_value_that_cannot_change_alone_is_refused_and_left(file: Path) -> None:
-    text = "accepted: {model: &x m, harness: *x}\n"
-    file.write_text(text)
-    with pytest.raises(ParamsError) as caught:
-        params.set_accepted(file, A)
-    assert A in str(caught.value.hint)
-    assert file.read_text() == text
-
-
-comments = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=20)
-
-
-@given(st.permutations(["accepted", "ingest", "export"]), comments, st.sampled_from(["null", A, "~", f"'{B}'"]))
-def test_comments_and_order_survive(
-    tmp_path_factory: pytest.TempPathFactory, order: list[str], comment: str, old: str
-) -> None:
-    sections = {
-        "accepted": f"accepted:   #{comment}\n    # {comment}\n    harness: {old}  #{comment}\n    model: null\n",
-        "ingest": f"#{comment}\ningest: {{max_record: 5}}\n",
-        "export": 'export:\n  evidence:   "claimed"\n\n',
-    }
-    text = "".join(sections[name] for name in order)
-    file = tmp_path_factory.mktemp("params") / "params.yaml"
-    file.write_bytes(text.encode())
-    params.set_accepted(file, A)
-    assert file.read_bytes().decode() == text.replace(f"harness: {old} ", f"harness: {A} ")
+def test_ingest_reads_as_much_by_default_as_importers_do() -> None:
+    told = IngestParams()
+    assert Limits(told.max_record, told.max_expanded, told.success_reward) == Limits()
 
 
 def decided(file: Path, *fingerprints: str) -> Any:
@@ -189,21 +36,21 @@ def decided(file: Path, *fingerprints: str) -> Any:
 
 
 def test_a_file_that_says_what_the_ledger_decided_has_no_findings(file: Path) -> None:
-    assert params.accepted_findings(Params(), decided(file)) == ()
-    params.set_accepted(file, A)
-    assert params.accepted_findings(params.read_params(file), decided(file, A)) == ()
+    assert accepted_findings(Params(), decided(file)) == ()
+    set_accepted(file, A)
+    assert accepted_findings(read_params(file), decided(file, A)) == ()
 
 
 def test_an_accept_cut_short_is_found_with_the_command_that_finishes_it(file: Path) -> None:
-    (found,) = params.accepted_findings(params.read_params(file), decided(file, A))
+    (found,) = accepted_findings(read_params(file), decided(file, A))
     assert found.code == "accepted-differs"
     assert found.hint == f"tracemark harness accept {A} --reason TEXT writes what the ledger decided"
 
 
 def test_a_harness_accepted_by_hand_in_the_file_alone_is_found(file: Path) -> None:
-    params.set_accepted(file, B)
-    (found,) = params.accepted_findings(params.read_params(file), decided(file))
+    set_accepted(file, B)
+    (found,) = accepted_findings(read_params(file), decided(file))
     assert f"accept {B}" in str(found.hint)
-    (found,) = params.accepted_findings(params.read_params(file), decided(file, A))
+    (found,) = accepted_findings(read_params(file), decided(file, A))
     assert A in str(found.hint)
     assert B in str(found.hint)

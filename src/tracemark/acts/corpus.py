@@ -23,6 +23,7 @@ from tracemark.harness.match import Matcher
 from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.params import Params
+from tracemark.ledger.params_file import read_params
 from tracemark.ledger.state import LedgerState, state
 from tracemark.store.layout import Layout
 from tracemark.store.reading import SHORTEST_PREFIX
@@ -46,7 +47,7 @@ class Corpus:
     @cached_property
     def params(self) -> Params:
         """What `params.yaml` says, defaults filled in."""
-        return params.read_params(self.root / params.NAME)
+        return read_params(self.root / params.NAME)
 
     @cached_property
     def chain(self) -> Chain:

@@ -25,7 +25,7 @@ from tracemark.harness.check import check
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Matcher
 from tracemark.ledger import chain, params
-from tracemark.ledger.params import set_accepted
+from tracemark.ledger.params_file import set_accepted
 from tracemark.model.decision import Kind
 from tracemark.store.store import Store
 

@@ -1,0 +1,276 @@
+"""The file `params.yaml`, read strictly and written with care.
+
+Reading: an unknown key, a key given twice, or a value of another type is an error that names the line: a misspelt limit
+that silently keeps its default is worse than none. A file or a section that is absent has its defaults.
+
+Writing touches the characters of one value and no others, so comments, order, quotes and line ends survive. The ledger
+is written before this file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node
+
+from tracemark.digest import is_fingerprint
+from tracemark.durable import CrashPoint, crash_point, write_atomic
+from tracemark.errors import ParamsError
+from tracemark.ledger.params import Accepted, Caps, ExportParams, IngestParams, Params, Policy
+
+
+def read_params(path: Path) -> Params:
+    """Read `params.yaml`; a file that does not exist has the defaults.
+
+    Raises:
+        ParamsError: when it is no YAML, has an unknown or repeated key or a value of another type, or names a file of
+            evaluation tasks that cannot be read; `where` is the file and the line.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return Params()
+    except UnicodeDecodeError as error:
+        raise ParamsError(f"not UTF-8 at byte {error.start}", where=path.name) from None
+    given = _checked(_load(text, path.name), _SCHEMA, path.name, "")
+    export = dict(given.get("export", {}))
+    caps = Caps(**export.pop("sft", {}))
+    return Params(
+        accepted=Accepted(**given.get("accepted", {})),
+        ingest=IngestParams(**given.get("ingest", {})),
+        evaluation=_evaluation(given.get("evaluation", {}).get("tasks", ()), path),
+        export=ExportParams(**export, sft=caps),
+    )
+
+
+def set_accepted(path: Path, fingerprint: str | None) -> None:
+    """Write `accepted.harness`, atomically, and leave every other character of the file as it is.
+
+    Args:
+        path: the file; created when missing.
+        fingerprint: the accepted harness; None writes `null`.
+
+    Raises:
+        ParamsError: when the file is not usable, or the value cannot be changed alone (it is an alias, for instance).
+    """
+    value = fingerprint or "null"
+    before = path.read_bytes().decode("utf-8") if path.exists() else ""
+    expected = _load(before, path.name)
+    expected["accepted"] = {**(expected.get("accepted") or {}), "harness": fingerprint}
+    after = _spliced(before, value)
+    if not _holds(after, expected):
+        raise ParamsError(
+            "accepted.harness cannot be changed without changing something else",
+            where=path.name,
+            hint=f"set it by hand: accepted.harness: {value}",
+        )
+    if after != before:
+        write_atomic(path, after.encode("utf-8"))
+    crash_point(CrashPoint.PARAMS_WRITTEN)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def _spliced(text: str, value: str) -> str:
+    """Return `text` with `accepted.harness` set to `value` and nothing else changed."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    root = YAML(pure=True).compose(text)
+    found = _member(root, "accepted")
+    if found is None:
+        gap = "" if not text or text.endswith("\n") else newline
+        return f"{text}{gap}accepted:{newline}  harness: {value}{newline}"
+    accepted = found[1]
+    harness = _member(accepted, "harness")
+    if harness is not None:
+        return _replaced(text, harness, value)
+    if not isinstance(accepted, MappingNode):
+        return _replaced(text, found, f"{{harness: {value}}}")
+    start: int = accepted.start_mark.index
+    if accepted.flow_style:
+        rest = ", " if accepted.value else ""
+        return f"{text[: start + 1]}harness: {value}{rest}{text[start + 1 :]}"
+    indent = " " * accepted.start_mark.column
+    return f"{text[:start]}harness: {value}{newline}{indent}{text[start:]}"
+
+
+def _replaced(text: str, member: tuple[Node, Node], value: str) -> str:
+    key, old = member
+    start, end = old.start_mark.index, old.end_mark.index
+    if start == end:
+        # a value that is absent is marked where the next token stands, which may be lines below
+        start = end = text.index(":", key.end_mark.index) + 1
+        value = f" {value}"
+    return f"{text[:start]}{value}{text[end:]}"
+
+
+def _member(node: Node | None, key: str) -> tuple[Node, Node] | None:
+    """Return the nodes of a member's name and value; None when `node` is no mapping or has no such member."""
+    members = node.value if isinstance(node, MappingNode) else []
+    return next((member for member in members if member[0].value == key), None)
+
+
+def _holds(text: str, expected: Any) -> bool:
+    try:
+        return bool(_load(text, "") == expected)
+    except ParamsError:
+        return False
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _load(text: str, name: str) -> Any:
+    try:
+        value = YAML(pure=True).load(text)
+    except MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ParamsError(f"not usable as YAML: {error.problem}", where=f"{name}:{line}") from None
+    except YAMLError as error:
+        raise ParamsError(f"not usable as YAML: {str(error).splitlines()[0]}", where=name) from None
+    value = {} if value is None else value
+    if not isinstance(value, dict):
+        raise ParamsError("the file must hold a mapping", where=f"{name}:1")
+    return value
+
+
+_Check = Callable[[Any], Any]
+"""Turns a value into what `Params` holds, or raises `_UnusableError` with what was expected."""
+
+
+class _UnusableError(Exception):
+    """A value is not what was expected."""
+
+
+def _checked(mapping: Any, schema: Mapping[str, Any], name: str, prefix: str) -> dict[str, Any]:
+    """Return the members of `mapping` as `schema` wants them; members that are absent stay absent."""
+    found: dict[str, Any] = {}
+    for key, value in mapping.items():
+        where = f"{name}:{mapping.lc.key(key)[0] + 1}"
+        if key not in schema:
+            known = ", ".join(prefix + known for known in schema)
+            raise ParamsError(f"unknown key {prefix}{key}", where=where, hint=f"known here: {known}")
+        check = schema[key]
+        if callable(check):
+            try:
+                found[key] = check(value)
+            except _UnusableError as error:
+                raise ParamsError(f"{prefix}{key}: {error}, not {value!r}", where=where) from None
+        elif value is not None:
+            if not isinstance(value, dict):
+                raise ParamsError(f"{prefix}{key}: expected a mapping, not {value!r}", where=where)
+            found[key] = _checked(value, check, name, f"{prefix}{key}.")
+    return found
+
+
+def _fingerprint(value: Any) -> str | None:
+    if value is not None and not (isinstance(value, str) and is_fingerprint(value)):
+        raise _UnusableError("expected a fingerprint (tm1: and 64 hexadecimal digits) or null")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise _UnusableError("expected a text (in quotes, where it looks like a number)")
+    return str(value)
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else _text(value)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise _UnusableError("expected a list of texts")
+    return tuple(_text(item) for item in value)
+
+
+def _tasks(value: Any) -> tuple[str, ...] | PurePosixPath:
+    if not isinstance(value, dict):
+        return _texts(value)
+    if list(value) != ["file"]:
+        raise _UnusableError("expected a list of task ids, or {file: PATH}")
+    file = PurePosixPath(_text(value["file"]))
+    if file.is_absolute() or ".." in file.parts:
+        raise _UnusableError("expected a path inside the corpus")
+    return file
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise _UnusableError("expected a whole number from 0")
+    return int(value)
+
+
+def _size(value: Any) -> int:
+    if _count(value) == 0:
+        raise _UnusableError("expected a whole number from 1")
+    return int(value)
+
+
+def _limit(value: Any) -> int | None:
+    return None if value is None else _count(value) or None
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise _UnusableError("expected a number")
+    return float(value)
+
+
+def _range(value: Any) -> tuple[int, int] | None:
+    if value is None or value == 0:
+        return None
+    if not isinstance(value, list) or len(value) != 2 or _count(value[0]) > _count(value[1]):
+        raise _UnusableError("expected [FEWEST, MOST], or null for no limit")
+    return int(value[0]), int(value[1])
+
+
+def _one_of(*choices: str) -> _Check:
+    def check(value: Any) -> str:
+        if value not in choices:
+            raise _UnusableError(f"expected one of {', '.join(choices)}")
+        return str(value)
+
+    return check
+
+
+def _policy(value: Any) -> Policy:
+    return Policy(_one_of(*Policy)(value))
+
+
+_SCHEMA: dict[str, Any] = {
+    "accepted": {"harness": _fingerprint, "model": _optional_text},
+    "ingest": {
+        "success_reward": _number,
+        "max_record": _size,
+        "max_expanded": _size,
+        "inbox": _one_of("partial", "complete"),
+    },
+    "evaluation": {"tasks": _tasks},
+    "export": {
+        "evidence": _policy,
+        "models": _texts,
+        "sft": {"per_task": _limit, "total": _limit, "minimum": _count, "tool_calls": _range},
+    },
+}
+
+
+def _evaluation(tasks: tuple[str, ...] | PurePosixPath, path: Path) -> frozenset[str]:
+    """Return the task ids; a file holds one a line, blank lines and lines that begin with `#` count for nothing."""
+    if not isinstance(tasks, PurePosixPath):
+        return frozenset(tasks)
+    file = path.parent / tasks
+    try:
+        if not file.resolve().is_relative_to(path.parent.resolve()):
+            raise ParamsError("evaluation.tasks: the file lies outside the corpus", where=f"{path.name}: {tasks}")
+        lines = file.read_bytes().decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise ParamsError(f"evaluation.tasks: {tasks}: {reason}", where=path.name) from None
+    return frozenset(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))

@@ -1,0 +1,178 @@
+"""params.yaml: read strictly, written so that one value changes and no other character."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark.errors import ParamsError
+from tracemark.ledger import params_file
+from tracemark.ledger.params import Accepted, Caps, Params, Policy
+
+A = "tm1:" + "a" * 64
+B = "tm1:" + "b" * 64
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "params.yaml"
+
+
+def read(file: Path, text: str) -> Params:
+    file.write_text(text)
+    return params_file.read_params(file)
+
+
+def test_a_missing_file_an_empty_file_and_an_empty_section_have_the_defaults(file: Path) -> None:
+    assert params_file.read_params(file) == Params()
+    assert read(file, "") == Params()
+    assert read(file, "# nothing yet\nexport:\ningest: {}\n") == Params()
+    assert Params().export.sft == Caps(per_task=1, total=100, minimum=20, tool_calls=(2, 60))
+    assert Params().export.evidence is Policy.UNIQUE
+
+
+def test_every_key_is_read(file: Path) -> None:
+    given = read(
+        file,
+        f"accepted: {{harness: {A}, model: qwen}}\n"
+        "ingest: {success_reward: 0.5, max_record: 1000, max_expanded: 2000, inbox: complete}\n"
+        "evaluation: {tasks: [t-1, '2']}\n"
+        "export: {evidence: recorded, models: [a, b@1],\n"
+        "  sft: {per_task: 2, total: 5, minimum: 0, tool_calls: [0, 9]}}\n",
+    )
+    assert given.accepted == Accepted(A, "qwen")
+    assert (given.ingest.success_reward, given.ingest.max_record, given.ingest.inbox) == (0.5, 1000, "complete")
+    assert given.evaluation == {"t-1", "2"}
+    assert given.export.models == ("a", "b@1")
+    assert given.export.sft == Caps(2, 5, 0, (0, 9))
+
+
+@pytest.mark.parametrize("off", ["0", "null", ""])
+def test_a_limit_of_nothing_is_off(file: Path, off: str) -> None:
+    given = read(file, f"export:\n  sft:\n    per_task: {off}\n    total: {off}\n    tool_calls: {off}\n")
+    assert given.export.sft == Caps(per_task=None, total=None, tool_calls=None)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("colour: red\n", 1),
+        ("export:\n  evidence: unique\n  modles: []\n", 3),
+        ("export:\n  sft:\n    # a comment\n    per_taks: 1\n", 4),
+        ("export: {evidence: sure}\n", 1),
+        ("export: {evidence: [unique]}\n", 1),
+        ("export: {sft: {per_task: -1}}\n", 1),
+        ("export: {sft: {per_task: true}}\n", 1),
+        ("export: {sft: {total: '5'}}\n", 1),
+        ("export: {sft: {tool_calls: [9, 2]}}\n", 1),
+        ("export: {sft: {tool_calls: 7}}\n", 1),
+        ("export: 5\n", 1),
+        ("\n\ningest: {max_record: 0}\n", 3),
+        ("ingest: {success_reward: .nan}\n", 1),
+        ("ingest: {inbox: full}\n", 1),
+        ("accepted: {harness: desk_a}\n", 1),
+        ("evaluation: {tasks: [1]}\n", 1),
+        ("evaluation: {tasks: t1}\n", 1),
+        ("evaluation: {tasks: {file: ../outside}}\n", 1),
+        ("evaluation: {tasks: {file: /etc/passwd}}\n", 1),
+        ("evaluation: {tasks: {path: x}}\n", 1),
+        ("ingest: {}\ningest: {}\n", 2),
+        ("ingest: {\n", 2),
+        ("- a\n", 1),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(file: Path, text: str, line: int) -> None:
+    with pytest.raises(ParamsError) as caught:
+        read(file, text)
+    assert caught.value.where == f"params.yaml:{line}"
+    assert caught.value.exit_code == 2
+
+
+def test_bytes_that_are_no_text_are_an_error(file: Path) -> None:
+    file.write_bytes(b"accepted: \xff\n")
+    with pytest.raises(ParamsError):
+        params_file.read_params(file)
+
+
+def test_evaluation_tasks_can_stand_in_a_file_one_a_line(file: Path) -> None:
+    (file.parent / "eval.txt").write_text("# frozen\nt-1\n\n  t-2  \n")
+    assert read(file, "evaluation: {tasks: {file: eval.txt}}\n").evaluation == {"t-1", "t-2"}
+
+
+def test_a_missing_file_of_evaluation_tasks_is_an_error_and_no_empty_list(file: Path) -> None:
+    with pytest.raises(ParamsError, match=r"eval\.txt"):
+        read(file, "evaluation: {tasks: {file: eval.txt}}\n")
+
+
+def test_a_link_out_of_the_corpus_is_not_followed(file: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "tasks"
+    outside.write_text("t-1\n")
+    (file.parent / "eval.txt").symlink_to(outside)
+    with pytest.raises(ParamsError, match="outside"):
+        read(file, "evaluation: {tasks: {file: eval.txt}}\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("accepted: {harness: null, model: m}  # pair\n", f"accepted: {{harness: {A}, model: m}}  # pair\n"),
+        ("accepted:\n  harness: null   # why\n  model: ~\n", f"accepted:\n  harness: {A}   # why\n  model: ~\n"),
+        ("accepted:\n  harness:   # why\n  model: ~\n", f"accepted:\n  harness: {A}   # why\n  model: ~\n"),
+        (f'accepted: {{harness: "{B}"}}\n', f"accepted: {{harness: {A}}}\n"),
+        ("accepted:\n  model: m\n", f"accepted:\n  harness: {A}\n  model: m\n"),
+        ("accepted: {model: m}\n", f"accepted: {{harness: {A}, model: m}}\n"),
+        ("accepted: {}\n", f"accepted: {{harness: {A}}}\n"),
+        ("accepted:\nexport: {}\n", f"accepted: {{harness: {A}}}\nexport: {{}}\n"),
+        ("export: {}  # é\n", f"export: {{}}  # é\naccepted:\n  harness: {A}\n"),
+        ("export: {}", f"export: {{}}\naccepted:\n  harness: {A}\n"),
+        ("", f"accepted:\n  harness: {A}\n"),
+        ("a: 1\r\naccepted:\r\n  harness: null\r\n", f"a: 1\r\naccepted:\r\n  harness: {A}\r\n"),
+        (f"accepted: {{harness: {A}}}\n", f"accepted: {{harness: {A}}}\n"),
+    ],
+)
+def test_setting_the_accepted_harness_changes_that_value_alone(file: Path, before: str, after: str) -> None:
+    file.write_bytes(before.encode())
+    params_file.set_accepted(file, A)
+    assert file.read_bytes().decode() == after
+
+
+def test_setting_it_in_a_missing_file_makes_the_file(file: Path) -> None:
+    params_file.set_accepted(file, A)
+    assert params_file.read_params(file).accepted == Accepted(A, None)
+
+
+def test_it_can_be_set_back_to_none(file: Path) -> None:
+    file.write_text(f"accepted: {{harness: {A}}}\n")
+    params_file.set_accepted(file, None)
+    assert file.read_text() == "accepted: {harness: null}\n"
+
+
+def test_a_value_that_cannot_change_alone_is_refused_and_left(file: Path) -> None:
+    text = "accepted: {model: &x m, harness: *x}\n"
+    file.write_text(text)
+    with pytest.raises(ParamsError) as caught:
+        params_file.set_accepted(file, A)
+    assert A in str(caught.value.hint)
+    assert file.read_text() == text
+
+
+comments = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), max_size=20)
+
+
+@given(st.permutations(["accepted", "ingest", "export"]), comments, st.sampled_from(["null", A, "~", f"'{B}'"]))
+def test_comments_and_order_survive(
+    tmp_path_factory: pytest.TempPathFactory, order: list[str], comment: str, old: str
+) -> None:
+    sections = {
+        "accepted": f"accepted:   #{comment}\n    # {comment}\n    harness: {old}  #{comment}\n    model: null\n",
+        "ingest": f"#{comment}\ningest: {{max_record: 5}}\n",
+        "export": 'export:\n  evidence:   "claimed"\n\n',
+    }
+    text = "".join(sections[name] for name in order)
+    file = tmp_path_factory.mktemp("params") / "params.yaml"
+    file.write_bytes(text.encode())
+    params_file.set_accepted(file, A)
+    assert file.read_bytes().decode() == text.replace(f"harness: {old} ", f"harness: {A} ")
