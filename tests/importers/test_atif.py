@@ -653,6 +653,16 @@ def test_a_sub_agents_document_whose_owner_is_refused_is_kept_as_a_trace(inbox: 
     assert (read.codes, [item.run["role"] for item in read.traces]) == (["not-atif"], ["subagent"])
 
 
+def test_whether_a_document_is_embedded_is_asked_anew_in_every_job(inbox: Inbox, document: Make) -> None:
+    inbox.write("trajectory.json", main(document, "helper.json"))
+    inbox.write("helper.json", {**sub(document, "helper"), "steps": []})
+    assert [item.source["label"] for item in inbox.read().traces] == ["trajectory.json"]
+    inbox.write("helper.json", sub(document, "helper"))
+    item = inbox.read().only
+    assert item.source["label"] == "trajectory.json"
+    assert "subagent_trajectories" in item.trajectory
+
+
 def test_documents_that_name_one_another_in_a_circle_are_all_kept(inbox: Inbox, document: Make) -> None:
     inbox.write("a.json", main(document, "b.json"))
     inbox.write("b.json", main(document, "a.json", agent={"name": "b", "version": "1"}))

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tracemark import digest
 from tracemark.importers import atif_repair
 from tracemark.importers.base import Context, Document, Imported, Record, Refused
 from tracemark.importers.documents import documents
@@ -23,9 +22,7 @@ _CONTINUATION = re.compile(r"(.+)\.cont-(\d{1,6})\.json")
 _SUBAGENT = re.compile(r"trajectory\.summarization-\d+-\w+\.json")
 _DEPTH = 8
 _OWNERS = 16
-_REMEMBERED = 32
 _BEFORE, _BEHIND = "sub-agent document ", " embedded"
-_owners: dict[tuple[str | None, str, str], frozenset[str]] = {}
 
 
 def is_embedded_elsewhere(read: Reader, record: Record) -> bool:
@@ -107,21 +104,24 @@ def _child(
 
 def _embedded_in(read: Reader, owner: str, context: Context) -> frozenset[str]:
     """Return the names of the files that `owner` embeds; remembered, as its parts ask one after another."""
+    memory = {} if context.memory is None else context.memory
+    key = "embedded", context.folder, owner
+    if key not in memory:
+        memory[key] = _names_embedded(read, owner, context)
+    names: frozenset[str] = memory[key]
+    return names
+
+
+def _names_embedded(read: Reader, owner: str, context: Context) -> frozenset[str]:
     raw = context.sibling(owner)
     if raw is None:
         return frozenset()
-    key = (context.folder, owner, digest.sha256(raw))
-    if key not in _owners:
-        if len(_owners) >= _REMEMBERED:
-            _owners.clear()
-        around = context._replace(name=owner, part_of=(), continues=None)
-        found = _only(Record(raw.strip(SPACE), owner, owner, around))
-        trace = None if found is None else read(Record(raw.strip(SPACE), owner, owner, around), found, around)
-        notes = trace.source.get("repairs", ()) if isinstance(trace, Imported) else ()
-        _owners[key] = frozenset(
-            note.removeprefix(_BEFORE).removesuffix(_BEHIND) for note in notes if note.startswith(_BEFORE)
-        )
-    return _owners[key]
+    around = context._replace(name=owner, part_of=(), continues=None)
+    record = Record(raw.strip(SPACE), owner, owner, around)
+    found = _only(record)
+    trace = None if found is None else read(record, found, around)
+    notes = trace.source.get("repairs", ()) if isinstance(trace, Imported) else ()
+    return frozenset(note.removeprefix(_BEFORE).removesuffix(_BEHIND) for note in notes if note.startswith(_BEFORE))
 
 
 def _role(document: dict[str, Any], context: Context) -> str | None:

@@ -107,6 +107,8 @@ class Context(NamedTuple):
     part_of: tuple[str, ...] = ()
     """Names of the files in the same folder that name this one as a sub-agent's trajectory."""
     limits: Limits = Limits()
+    memory: dict[Any, Any] | None = None
+    """What an importer wants to remember of a folder for the time of one job; None: nothing is."""
 
     def sibling(self, name: str) -> bytes | None:
         """Return the bytes of the file `name` in the same folder.

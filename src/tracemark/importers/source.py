@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from tracemark.durable import is_locked
 from tracemark.findings import Finding, finding
@@ -98,8 +98,11 @@ def plan(paths: Sequence[Path], *, format: str | None = None, limits: Limits | N
 
 def read(job: Job) -> Iterator[Imported | Refused]:
     """Yield every trace of a job, and everything in it that could not be read. Never raises for content."""
+    memory: dict[Any, Any] = {}
     for piece in job.pieces:
         reader = detect.importer(piece.format)
+        if piece.context.part_of:
+            piece = piece._replace(context=piece.context._replace(memory=memory))
         for record in records(piece):
             if isinstance(record, Refused):
                 yield record
