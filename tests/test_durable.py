@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -29,6 +30,14 @@ with durable.lock(Path(sys.argv[1])):
     print(1, flush=True)
     input()
 """
+
+
+def test_writing_leaves_the_mask_of_the_process_alone_and_obeys_it(tmp_path, monkeypatch):
+    mask = os.umask(0o022)
+    os.umask(mask)
+    monkeypatch.setattr(os, "umask", None)
+    durable.write_atomic(tmp_path / "a.json", b"one")
+    assert (tmp_path / "a.json").stat().st_mode & 0o777 == 0o666 & ~mask
 
 
 def test_write_atomic_replaces_the_old_content_and_keeps_the_mode(tmp_path):

@@ -26,6 +26,16 @@ from pathlib import Path
 from tracemark.errors import LockedError
 
 
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# reading the mask means setting it for a moment, which another thread could see: once, before there is one
+_UMASK = _umask()
+
+
 class CrashPoint(StrEnum):
     """Where a crash between two steps of a commit is told apart; the crash table has a row for each."""
 
@@ -79,7 +89,7 @@ def write_atomic(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_UMASK)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -186,9 +196,3 @@ def is_locked(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
