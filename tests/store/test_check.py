@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tracemark import digest
 from tracemark.errors import IntegrityError, NoStoreError
-from tracemark.store.annotations import refused
+from tracemark.store.annotations import INGESTED, refused
 from tracemark.store.check import Checked, check
 from tracemark.store.layout import Layout
 from tracemark.store.segment import Packer
@@ -173,6 +173,13 @@ def test_an_annotation_about_a_trace_that_is_not_stored_is_found(make, filled: L
     with Store.open(filled.root) as store:
         store.commit_annotations("labels", [make.annotation("labels", "0" * 64, {})])
     assert codes(check(filled)) == {"annotation-dangling"}
+
+
+@pytest.mark.parametrize("kind", INGESTED)
+def test_a_statement_that_waits_for_its_trace_is_no_fault(make, filled: Layout, kind: str) -> None:
+    with Store.open(filled.root) as store:
+        store.commit_annotations(kind, [make.annotation(kind, "0" * 64, {})])
+    assert codes(check(filled)) == set()
 
 
 def test_a_stranger_is_named(filled: Layout) -> None:

@@ -6,6 +6,8 @@ dies has stored whole segments; running it again stores what is missing and coun
 
 Invariants:
 - a harness is stored whole before the first trace that names it;
+- what disputes a trace is stored before the trace, so no crash leaves a contested trace that counts under a harness. A
+  statement whose trace never came says nothing, and comes into force with its trace;
 - a record that cannot be read is kept with the reason, and the rest of the batch is stored;
 - a name is resolved to a fingerprint once, before anything is read;
 - a dry run does everything that a run does, on a scratch store behind which the real one is only read, so what it
@@ -26,7 +28,7 @@ from typing import Any, NoReturn
 from tracemark import digest, engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
-from tracemark.acts.known import Claim, Known, Settled
+from tracemark.acts.known import JobContext, Known, Settled
 from tracemark.acts.pinned import require_pulled
 from tracemark.acts.stamping import TRACE_DIGITS
 from tracemark.durable import make_folder
@@ -37,6 +39,7 @@ from tracemark.harness.harness import Harness
 from tracemark.importers.base import Limits
 from tracemark.importers.source import Job, Plan, plan
 from tracemark.store.annotations import OUTCOMES, STAMPS
+from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
 
@@ -232,7 +235,7 @@ class _Run:
         self._snapshots = set(store.layout.snapshots())
 
     def take(self, result: JobResult) -> None:
-        """Commit what is new of one job, then what it says about known traces, then what it refused."""
+        """Commit what one job says of known traces and a second time of new ones, then these, then what it refused."""
         tally = self._tally
         tally.count["refused"] += result.refused
         tally.note(result.findings, result.count)
@@ -240,9 +243,8 @@ class _Run:
         for trace_id, stamp in result.second:
             second.setdefault(trace_id, []).append(stamp)
         known = self._known.among(trace_id for trace_id, _ in result.contradicted) | second.keys()
-        claim = Claim(result.name, second)
-        for draft in result.drafts:
-            self._commit(self._known.settle(draft, claim))
+        context = JobContext(result.name, second, _repeated(result.drafts))
+        self._commit([self._known.settle(draft, context) for draft in result.drafts])
         self._judge(result.contradicted, known)
         if result.refusals is not None:
             for chunk in refused_in(result.refusals):
@@ -273,28 +275,42 @@ class _Run:
             # a ledger that does not verify settles nothing; `check` says so, and runs are stored all the same
             return set()
 
-    def _commit(self, settled: Settled) -> None:
-        self._tally.count.update(settled.count)
-        self._tally.outdated = self._tally.outdated or settled.outdated
-        for draft in settled.drafts:
-            for projection in draft.projections:
-                row = projection.row
-                self._tally.harnesses[(row.harness or row.fingerprint) if row.fingerprint else "-"] += 1
-                self._tally.evidence[projection.row.evidence] += 1
-            for fingerprint in {projection.row.fingerprint for projection in draft.projections}:
-                self._snapshot(fingerprint)
-            self._store.commit_segment(draft)
-        for kind, said in settled.annotations.items():
-            if said:
+    def _commit(self, job: Sequence[Settled]) -> None:
+        """Commit what became of the drafts of one job: what is said a second time before what is said first."""
+        for settled in job:
+            self._tally.count.update(settled.count)
+            self._tally.outdated = self._tally.outdated or settled.outdated
+            for kind, said in settled.annotations.items():
                 for annotation in said:
                     self._snapshot(_named(annotation))
-                self._store.commit_annotations(kind, said)
+                if said:
+                    self._store.commit_annotations(kind, said)
+        for settled in job:
+            for draft in settled.drafts:
+                self._count(draft)
+                for fingerprint in {projection.row.fingerprint for projection in draft.projections}:
+                    self._snapshot(fingerprint)
+                self._store.commit_segment(draft)
+
+    def _count(self, draft: SegmentDraft) -> None:
+        for projection in draft.projections:
+            row = projection.row
+            self._tally.harnesses[(row.harness or row.fingerprint) if row.fingerprint else "-"] += 1
+            self._tally.evidence[row.evidence] += 1
 
     def _snapshot(self, fingerprint: str | None) -> None:
         # one that is stored stays as it is, whatever its label is now
         if fingerprint is not None and fingerprint not in self._snapshots:
             self._store.commit_harness(fingerprint, snapshot.write(self._harnesses[fingerprint]))
             self._snapshots.add(fingerprint)
+
+
+def _repeated(drafts: Sequence[SegmentDraft]) -> set[str]:
+    """Return the ids of traces that are in more than one draft."""
+    if len(drafts) < 2:
+        return set()
+    times = Counter(i for draft in drafts for i in {projection.row.id for projection in draft.projections})
+    return {identity.hex() for identity, count in times.items() if count > 1}
 
 
 def _named(annotation: dict[str, Any]) -> str | None:

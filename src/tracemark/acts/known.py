@@ -32,7 +32,7 @@ from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Stored
 from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.row import Projection, TraceRow, head_of, project_line, trajectory_slice
-from tracemark.store.segment import iterate
+from tracemark.store.segment import Location, iterate
 from tracemark.store.state import Statement, join, relation
 from tracemark.store.store import Store
 
@@ -40,6 +40,7 @@ TOOL = {"name": "ingest", "version": __version__}
 """Who makes the annotations of this module."""
 
 _BATCH = 256
+_NOWHERE = Location(0, 0, 0, 0)
 _OF_A_CLAIM = frozenset({"corroborated", "claimed", "unrecorded"})
 
 _Entry = tuple[bytes, Projection]
@@ -61,15 +62,21 @@ class Settled:
 
 
 @dataclass(slots=True)
-class Claim:
-    """What is claimed for the traces of one job, beside what each of them says of itself."""
+class JobContext:
+    """What is known of one job beside its drafts, which are settled one after the other before any is committed."""
 
     name: str | None = None
     """The name by which the harness was claimed; None when nobody claimed one, or by its fingerprint."""
     second: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
     """Trace id to the claimed stamps, where the trace itself says something else of its harness."""
+    repeated: Collection[str] = frozenset()
+    """Ids of traces that are in more than one draft of the job."""
     judged: set[str] = field(default_factory=set)
-    """Those of `second` that have been settled: a trace may be in several drafts of a job."""
+    """Those of `second` that have been settled."""
+    fresh: dict[str, Stored] = field(default_factory=dict)
+    """Those of `repeated` that an earlier draft will store."""
+    said: dict[str, list[Statement]] = field(default_factory=dict)
+    """What has been said of those of `repeated` that an earlier draft states again or anew."""
 
     def name_of(self, trace_id: str, statement: Statement) -> str | None:
         """Return the name by which the stamp of a copy was claimed; None when the copy says it of itself."""
@@ -103,26 +110,27 @@ class Known:
         self._folder = folder
         self._present = present
 
-    def settle(self, draft: SegmentDraft, claim: Claim) -> Settled:
+    def settle(self, draft: SegmentDraft, context: JobContext) -> Settled:
         """Return what of a draft is new, and what its traces, new or known, say more than once.
 
         Args:
             draft: what one job made for one partition.
-            claim: what is claimed for its traces.
+            context: that of its job.
 
         Raises:
             IntegrityError: when a stored statement that must be compared is damaged.
         """
         rows = [projection.row for projection in draft.projections]
         known = self._lookup([row.trace_id for row in rows])
+        known |= {row.trace_id: context.fresh[row.trace_id] for row in rows if row.trace_id in context.fresh}
         readings = self._readings([row for row in rows if row.trace_id not in known])
-        if not any(row.trace_id in claim.second for row in rows):
+        if not any(row.trace_id in context.second or row.trace_id in context.repeated for row in rows):
             if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
                 return Settled([draft], count=Counter(ingested=len(rows)))
             if len(known) == len(rows) and all(known[row.trace_id].row.head == row.head for row in rows):
                 draft.discard()
                 return Settled(count=Counter(duplicates=len(rows)))
-        return self._pack_again(draft, known, readings, claim)
+        return self._pack_again(draft, known, readings, context)
 
     def among(self, ids: Iterable[str]) -> set[str]:
         """Return those of `ids` that are stored."""
@@ -137,7 +145,7 @@ class Known:
         return {name for name, said in self._statements(list(ids)).items() if fingerprint_of(join(said).harness)}
 
     def _pack_again(
-        self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings, claim: Claim
+        self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings, context: JobContext
     ) -> Settled:
         settled = Settled()
         writer = DraftWriter(self._folder, draft.temporary.name + ".new")
@@ -146,44 +154,51 @@ class Known:
         lines = (line for _, line in iterate(draft.temporary))
         for entries in _batches(zip(lines, draft.projections, strict=True)):
             said = {trace_id: said[trace_id] for trace_id in said if times[trace_id] > 1}
-            said |= self._statements([i for i in _restated(entries, known, claim) if i not in said])
+            again = {trace_id for trace_id in _restated(entries, known, context) if trace_id not in said}
+            said |= self._statements(again - context.said.keys())
+            said |= {trace_id: context.said[trace_id] for trace_id in again & context.said.keys()}
             for line, projection in entries:
                 row, trace_id = projection.row, projection.row.trace_id
                 stored = known.get(trace_id)
                 if stored is not None and stored.row.head == row.head:
                     settled.count["duplicates"] += 1
                 elif trace_id in said:
-                    self._repeat(_statement(line, row), said[trace_id], trace_id, claim, settled)
+                    self._repeat(_statement(line, row), said[trace_id], trace_id, context, settled)
                 elif row.raw_digest in readings.newer:
                     settled.count["duplicates"] += 1
                     continue
                 else:
-                    writer.add(*_new((line, projection), readings.older.get(row.raw_digest), settled))
-                    if times[trace_id] > 1 or trace_id in claim.second:
+                    line, projection = _new((line, projection), readings.older.get(row.raw_digest), settled)
+                    writer.add(line, projection)
+                    if times[trace_id] > 1 or trace_id in context.second or trace_id in context.repeated:
                         said[trace_id] = [_statement(line, row)]
-                if trace_id in claim.second:
-                    self._contest(trace_id, said.setdefault(trace_id, []), claim, settled)
+                    if trace_id in context.repeated:
+                        context.fresh[trace_id] = Stored(projection.row, draft.name, _NOWHERE)
+                if trace_id in context.second:
+                    self._contest(trace_id, said.setdefault(trace_id, []), context, settled)
+                if trace_id in context.repeated and trace_id in said:
+                    context.said[trace_id] = said[trace_id]
         draft.discard()
         settled.drafts = writer.close()
         return settled
 
-    def _contest(self, trace_id: str, said: list[Statement], claim: Claim, settled: Settled) -> None:
+    def _contest(self, trace_id: str, said: list[Statement], context: JobContext, settled: Settled) -> None:
         """Judge, once, what is claimed for a trace that says something else of itself."""
-        if trace_id in claim.judged:
+        if trace_id in context.judged:
             return
-        claim.judged.add(trace_id)
-        for stamp in claim.second[trace_id]:
+        context.judged.add(trace_id)
+        for stamp in context.second[trace_id]:
             second = Statement("", harness=stamp)
-            if self._is_outdated(second, said, claim.name):
+            if self._is_outdated(second, said, context.name):
                 _leave_out(trace_id, settled)
             else:
                 settled.count["contested"] += _add(said, second, trace_id, settled) == "contests"
 
     def _repeat(
-        self, statement: Statement, said: list[Statement], trace_id: str, claim: Claim, settled: Settled
+        self, statement: Statement, said: list[Statement], trace_id: str, context: JobContext, settled: Settled
     ) -> None:
         """Judge one more copy of a trace by what was said of it, and remember what the copy says."""
-        if self._is_outdated(statement, said, claim.name_of(trace_id, statement)):
+        if self._is_outdated(statement, said, context.name_of(trace_id, statement)):
             _leave_out(trace_id, settled)
             statement = statement._replace(harness=None)
         halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
@@ -227,7 +242,7 @@ class Known:
             found |= store.lookup(ids)
         return found
 
-    def _statements(self, ids: list[str]) -> dict[str, list[Statement]]:
+    def _statements(self, ids: Collection[str]) -> dict[str, list[Statement]]:
         found: dict[str, list[Statement]] = {}
         for store in self._stores:
             found |= store.statements(ids)
@@ -241,12 +256,12 @@ def _batches(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
         yield batch
 
 
-def _restated(entries: Iterable[_Entry], known: Mapping[str, Stored], claim: Claim) -> Iterator[str]:
+def _restated(entries: Iterable[_Entry], known: Mapping[str, Stored], context: JobContext) -> Iterator[str]:
     """Yield the ids of known traces of which a copy says something else than the first, or of which a claim does."""
     for _, projection in entries:
         row = projection.row
         stored = known.get(row.trace_id)
-        if stored is not None and (stored.row.head != row.head or row.trace_id in claim.second):
+        if stored is not None and (stored.row.head != row.head or row.trace_id in context.second):
             yield row.trace_id
 
 

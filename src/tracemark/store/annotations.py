@@ -21,6 +21,10 @@ STAMPS = "stamps"
 OUTCOMES = "outcomes"
 """Kind of annotations whose value is `{"outcome"?: OUTCOME, "run"?: RUN}`: what is later said of the run."""
 
+INGESTED = (STAMPS, OUTCOMES)
+"""The kinds that `ingest` writes. What it says a second time of a new trace is stored before the trace, so that no
+crash leaves the trace undisputed; where the trace never came, the statement says nothing and is no fault."""
+
 REFUSED_FORMAT = "tracemark/refused/1"
 """The value of a refused record's `format`."""
 

@@ -15,7 +15,7 @@ from tracemark import digest, engine
 from tracemark.digest import JSON
 from tracemark.errors import IntegrityError, TracemarkError
 from tracemark.findings import Finding, finding
-from tracemark.store.annotations import project_annotation, project_refused
+from tracemark.store.annotations import INGESTED, project_annotation, project_refused
 from tracemark.store.catalogue import SCHEMA, CatalogueError, Reader
 from tracemark.store.layout import SUFFIX, Layout, partition_of
 from tracemark.store.row import TraceRow, project_line
@@ -54,7 +54,7 @@ class _Examined:
     statements: list[tuple[bytes, Location]] = field(default_factory=list)
     """Digests of annotations or refused records."""
     about: set[bytes] = field(default_factory=set)
-    """Traces that annotations are about."""
+    """Traces that annotations are about, but those that are stored before their traces."""
 
 
 def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -> Checked:
@@ -135,7 +135,7 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
     elif folder == "annotations":
         note = project_annotation(line)
         examined.statements.append((note.digest, location))
-        if note.trace is not None:
+        if note.trace is not None and note.kind not in INGESTED:
             examined.about.add(note.trace)
         if note.kind != inside:
             examined.findings.append(

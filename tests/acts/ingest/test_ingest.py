@@ -399,6 +399,52 @@ def test_an_ingest_killed_anywhere_and_repeated_gives_the_same_store(desk, point
     desk.check()
 
 
+def disputed_inbox(desk) -> None:
+    """Fill the inbox with one trace that its batch disputes, one that its copy does, and one that nobody does."""
+    desk.sibling("desk_d", 20)
+    desk.write("c/runs.jsonl", desk.recorded("t-1", "desk_d"))
+    desk.write("c/more.jsonl", desk.recorded("t-2", "desk_d"), desk.document("t-2"), desk.document("t-3"))
+    desk.write("c/graded.jsonl", desk.carrying("t-4", outcome={"status": "success"}))
+    desk.write("c/graded_twice.jsonl", desk.carrying("t-4", outcome={"status": "failure"}))
+    desk.put("c/batch.yaml", b"harness: desk_a\n")
+
+
+@pytest.mark.parametrize("point", OF_A_COMMIT)
+def test_no_crash_of_an_ingest_leaves_a_disputed_trace_that_counts_under_a_harness(desk, point: CrashPoint) -> None:
+    disputed_inbox(desk)
+    seen = []
+    # where the kill comes after the rename, each run commits one file more
+    for _ in range(9):
+        code = start(desk.root, desk.inbox, crash_at=point).wait(timeout=60)
+        states = desk.states()
+        seen.append(sorted(states))
+        for task in states.keys() - {"t-3"}:
+            assert states[task].contested, f"{task} is undisputed after {len(seen)} kills"
+            assert states[task].row.fingerprint is None or task == "t-4"
+        desk.check()
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+    committed = point not in {CrashPoint.TEMPORARY_WRITTEN, CrashPoint.TEMPORARY_SYNCED}
+    assert (code == 0) == committed, "a kill before the rename stores nothing, however often"
+    assert len(seen) > 4
+    assert start(desk.root, desk.inbox).wait(timeout=60) == 0
+    assert sorted(desk.states()) == ["t-1", "t-2", "t-3", "t-4"]
+    assert desk.state("t-3").row.fingerprint == desk.fingerprint("desk_a")
+
+
+def test_a_statement_whose_trace_came_only_after_a_crash_is_counted_as_if_nothing_had_happened(desk) -> None:
+    disputed_inbox(desk)
+    whole = desk.other(desk.root.parent / "whole")
+    whole.sibling("desk_d", 20)
+    expected = plain(whole.ingest(desk.inbox))
+    assert start(desk.root, desk.inbox, crash_at=CrashPoint.PROJECTED).wait(timeout=60) == -signal.SIGKILL
+    assert desk.counts()["annotations"] > 0
+    assert desk.counts()["traces"] == 0
+    assert plain(desk.ingest()) == expected
+    assert desk.everything() == whole.everything()
+
+
 def test_an_ingest_killed_again_and_again_ends_with_the_same_store(desk) -> None:
     mixed_inbox(desk)
     whole = desk.other(desk.root.parent / "whole")
