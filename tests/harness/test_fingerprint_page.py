@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracemark.findings import CODES
+from tracemark.harness import source
 from tracemark.harness.folder import IGNORED
 from tracemark.model.harness import Manifest, Runtime, known_keys
 
@@ -102,3 +103,9 @@ def test_the_page_names_every_part_of_the_runtime_and_every_code_it_speaks_of():
 def test_the_page_names_everything_that_the_algorithm_ignores():
     named = PAGE.replace("`#*#`", "`[#]*[#]`").replace("`.#*`", "`.[#]*`")
     assert [pattern for pattern in IGNORED if f"`{pattern}`" not in named] == []
+
+
+def test_the_page_names_every_opener():
+    paragraph = PAGE[PAGE.index("The openers are") :].split("\n\n")[0]
+    assert [name for name in source.OPENERS if f"{name.rpartition('.')[2]}`" not in paragraph] == []
+    assert [name for name in source.OPENERS if name.partition(".")[0] not in paragraph] == []

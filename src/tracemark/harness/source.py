@@ -12,13 +12,41 @@ hides an import on purpose can, and the threat page says so.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-_DYNAMIC_MODULES = {"importlib", "runpy", "pkgutil", "zipimport", "imp"}
+OPENERS = (
+    "bz2.BZ2File",
+    "fileinput.FileInput",
+    "fileinput.input",
+    "gzip.GzipFile",
+    "io.FileIO",
+    "io.open_code",
+    "linecache.getline",
+    "linecache.getlines",
+    "logging.config.fileConfig",
+    "lzma.LZMAFile",
+    "shelve.DbfilenameShelf",
+    "sqlite3.Connection",
+    "sqlite3.connect",
+    "tarfile.TarFile",
+    "xml.dom.minidom.parse",
+    "xml.etree.ElementTree.iterparse",
+    "xml.etree.ElementTree.parse",
+    "xml.sax.parse",
+    "zipfile.Path",
+    "zipfile.PyZipFile",
+    "zipfile.ZipFile",
+)
+"""What opens a file that it is given the name of, besides `open` and every attribute `open`."""
+
+_DYNAMIC_MODULES = {"importlib", "runpy", "pkgutil", "zipimport", "imp", "ctypes"}
+_OPENS = "opens files, which may be data files"
+_RESTORES = "restores objects, which imports what the data names"
 _HAZARDS = {
     "builtins": "reaches built-in functions by a name of its own",
     "__builtins__": "reaches built-in functions by a name of its own",
@@ -30,22 +58,25 @@ _HAZARDS = {
     "__spec__": "uses its own import specification",
     "__path__": "uses the search path of its package",
     "__file__": "uses __file__, by which it can reach data files",
-    "open": "opens files, which may be data files",
-    "io.open": "opens files, which may be data files",
-    "io.open_code": "opens files, which may be data files",
-    "os.open": "opens files, which may be data files",
-    "codecs.open": "opens files, which may be data files",
-    "gzip.open": "opens files, which may be data files",
-    "bz2.open": "opens files, which may be data files",
-    "lzma.open": "opens files, which may be data files",
-    "linecache.getline": "opens files, which may be data files",
     "sys.path": "uses sys.path, which changes what is imported",
     "sys.modules": "uses sys.modules, which changes what is imported",
     "sys.meta_path": "uses sys.meta_path, which changes what is imported",
     "sys.path_hooks": "uses sys.path_hooks, which changes what is imported",
+    "sys.executable": "uses sys.executable, by which it can run other files",
+    **dict.fromkeys(("pickle.load", "pickle.loads", "pickle.Unpickler", "marshal.load", "marshal.loads"), _RESTORES),
+    **dict.fromkeys(("open", *OPENERS), _OPENS),
 }
+"""What each name is a hazard for: built-in, or by the module that it stands in."""
+
+_OF_ANY_MODULE = {"__builtins__", "__file__", "__import__", "__loader__", "__path__", "__spec__"}
 _READING_METHODS = {"read_text", "read_bytes"}
 _ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
+_STARTS = ("subprocess.", "os.system", "os.popen", "os.exec", "os.spawn", "os.posix_spawn", "asyncio.create_subprocess")
+"""How the names of functions begin that start another program."""
+
+_SCRIPT = re.compile(
+    r"\.(?:py|pyz|sh|bash|pl|rb|js|mjs|ts)(?![\w.])|(?:^|[\s/])(?:python|node|ruby|perl|sh|bash)[0-9.]*\s+[^-\s]"
+)
 
 
 class UnparsableError(Exception):
@@ -154,6 +185,7 @@ class _Reader:
     exported: list[str] = field(default_factory=list)
     aliases: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     explained: set[int] = field(default_factory=set)
+    types: set[int] = field(default_factory=set)
 
     def note_import(self, node: ast.AST) -> None:
         if isinstance(node, ast.Import):
@@ -183,6 +215,10 @@ class _Reader:
             self._note_call(node)
         elif isinstance(node, ast.Name | ast.Attribute):
             self._note_name(node)
+        elif isinstance(node, ast.arg | ast.AnnAssign):
+            self._note_type(node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            self._note_type(node.returns)
 
     def _note_module(self, line: int, name: str) -> None:
         top = name.partition(".")[0]
@@ -206,15 +242,22 @@ class _Reader:
     def _note_call(self, node: ast.Call) -> None:
         function = node.func
         if isinstance(function, ast.Attribute):
-            if function.attr in _READING_METHODS:
-                self.hazards.append(Hazard(node.lineno, f"reads a file with .{function.attr}()"))
-            elif function.attr == "open" and not self._origins(function) and not _is_self(function.value):
-                self.hazards.append(Hazard(node.lineno, "opens a file with .open()"))
+            if function.attr == "read" and node.args and self._imports_configparser():
+                self.hazards.append(Hazard(node.lineno, "reads a file with .read()"))
             elif function.attr in {"get", "pop", "setdefault"} and node.args:
                 self._note_variable(node, function.value, node.args[0])
                 return
-        if node.args and self._origins(function) & {"os.getenv", "os.getenvb"}:
+        origins = self._origins(function)
+        if node.args and origins & {"os.getenv", "os.getenvb"}:
             self._note_variable(node, function, node.args[0])
+        if any(origin.startswith(_STARTS) for origin in origins) and _names_script(node):
+            self.hazards.append(Hazard(node.lineno, "runs a file of code as a program"))
+
+    def _note_type(self, annotation: ast.expr | None) -> None:
+        """Note that what stands here is named as a type, and so opens nothing."""
+        parts = list(ast.walk(annotation)) if annotation is not None else []
+        if not any(isinstance(part, ast.Call) for part in parts):
+            self.types.update(map(id, parts))
 
     def _note_variable(self, node: ast.expr, environment: ast.expr, name: ast.expr) -> None:
         """Note that the variable `name` is read, where `environment` is the process's environment."""
@@ -231,10 +274,28 @@ class _Reader:
         for origin in sorted(origins):
             if origin in _ENVIRONMENT:
                 self.environment.append(EnvironmentRead(node.lineno, None))
-            elif origin in _HAZARDS:
+            elif origin in _HAZARDS and not (_HAZARDS[origin] is _OPENS and id(node) in self.types):
                 self.hazards.append(Hazard(node.lineno, _HAZARDS[origin]))
-        if not origins and isinstance(node, ast.Name) and node.id in _HAZARDS:
+            elif origin.endswith(".open"):
+                self.hazards.append(Hazard(node.lineno, _OPENS))
+        if isinstance(node, ast.Attribute):
+            self._note_attribute(node)
+        elif not origins and node.id in _HAZARDS:
             self.hazards.append(Hazard(node.lineno, _HAZARDS[node.id]))
+
+    def _note_attribute(self, node: ast.Attribute) -> None:
+        """Note an attribute that is a hazard of whatever object it is taken."""
+        if not isinstance(node.ctx, ast.Load):
+            return
+        if node.attr in _OF_ANY_MODULE:
+            self.hazards.append(Hazard(node.lineno, _HAZARDS[node.attr]))
+        elif node.attr in _READING_METHODS:
+            self.hazards.append(Hazard(node.lineno, f"reads a file with .{node.attr}()"))
+        elif node.attr == "open" and not _is_self(node.value):
+            self.hazards.append(Hazard(node.lineno, _OPENS))
+
+    def _imports_configparser(self) -> bool:
+        return any(found.module == ("configparser",) for found in self.imports)
 
     def _origins(self, node: ast.expr) -> set[str]:
         """Return the dotted names that an expression can stand for by the file's imports; empty when it is none."""
@@ -245,6 +306,13 @@ class _Reader:
         if not isinstance(node, ast.Name):
             return set()
         return {".".join([origin, *reversed(rest)]) for origin in self.aliases.get(node.id, ())}
+
+
+def _names_script(call: ast.Call) -> bool:
+    """Return whether the arguments of a call hold, written out, the name of a file of code."""
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    constants = (part.value for value in values for part in ast.walk(value) if isinstance(part, ast.Constant))
+    return any(isinstance(value, str) and _SCRIPT.search(value) for value in constants)
 
 
 def _is_self(node: ast.expr) -> bool:
