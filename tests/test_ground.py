@@ -84,19 +84,19 @@ class TestFindings:
 
 class TestRegistry:
     def test_a_name_is_loaded_when_asked_for(self):
-        assert Registry("tracemark.none", {"clock": "tracemark.clock:FixedClock"}).load("clock") is FixedClock
+        assert Registry("tracemark.none", {"clock": "tracemark.clock:FixedClock"}, "thing").load("clock") is FixedClock
 
     def test_an_unknown_name_lists_the_known_ones(self):
         with pytest.raises(UnknownNameError) as caught:
-            Registry("tracemark.none", {"a": "x:y", "b": "x:z"}).load("c")
-        assert caught.value.hint == "one of: a, b"
+            Registry("tracemark.none", {"a": "x:y", "b": "x:z"}, "thing").load("c")
+        assert (caught.value.message, caught.value.hint) == ("unknown thing 'c'", "one of: a, b")
 
     def test_what_cannot_be_imported_is_said_so(self):
         with pytest.raises(UsageError, match="cannot be loaded"):
-            Registry("tracemark.none", {"a": "tracemark.nowhere:x"}).load("a")
+            Registry("tracemark.none", {"a": "tracemark.nowhere:x"}, "thing").load("a")
 
     def test_entry_points_add_names_and_replace_none(self):
-        registry = Registry("console_scripts", {"tracemark": "tracemark.clock:FixedClock"})
+        registry = Registry("console_scripts", {"tracemark": "tracemark.clock:FixedClock"}, "thing")
         assert registry.names()[0] == "tracemark"
         assert "pytest" in registry.names()
         assert registry.load("tracemark") is FixedClock

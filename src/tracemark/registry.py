@@ -19,10 +19,12 @@ class Registry:
     Args:
         group: the entry point group that third parties use, such as `tracemark.importers`.
         builtin: our own names and their `"module:attribute"`.
+        noun: what one of them is called in messages, such as `format`.
     """
 
-    def __init__(self, group: str, builtin: Mapping[str, str]) -> None:
+    def __init__(self, group: str, builtin: Mapping[str, str], noun: str) -> None:
         self.group = group
+        self.noun = noun
         self._builtin = dict(builtin)
         self._plugins: dict[str, str] | None = None
 
@@ -39,13 +41,13 @@ class Registry:
         """
         target = self._builtin.get(name) or self._entry_points().get(name)
         if target is None:
-            raise UnknownNameError(f"unknown {self.group} {name!r}", hint="one of: " + ", ".join(self.names()))
+            raise UnknownNameError(f"unknown {self.noun} {name!r}", hint="one of: " + ", ".join(self.names()))
         module, _, attribute = target.partition(":")
         try:
             return getattr(import_module(module), attribute)
         except (ImportError, AttributeError) as error:
             raise UsageError(
-                f"{self.group} {name!r} cannot be loaded: {error}", where=target, hint="reinstall its package"
+                f"{self.noun} {name!r} cannot be loaded: {error}", where=target, hint="reinstall its package"
             ) from error
 
     def _entry_points(self) -> dict[str, str]:

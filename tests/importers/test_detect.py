@@ -92,7 +92,7 @@ RIVAL = Rival()
 
 
 def test_a_tie_names_both_and_the_way_out(inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Registry("tracemark.importers", {"atif": "tracemark.importers.atif:IMPORTER"})
+    table = Registry("tracemark.importers", {"atif": "tracemark.importers.atif:IMPORTER"}, "format")
     monkeypatch.setattr(detect, "IMPORTERS", table)
     monkeypatch.setattr(table, "names", lambda: ["atif", "rival"])
     known = {"rival": RIVAL, "atif": detect.importer("atif")}
@@ -124,7 +124,7 @@ def test_an_importer_that_cannot_be_surer_is_not_asked(
             return super().recognise(head)
 
     known: dict[str, Any] = {"atif": detect.importer("atif"), "humble": Humble()}
-    monkeypatch.setattr(detect, "IMPORTERS", Registry("tracemark.importers", dict.fromkeys(known, "")))
+    monkeypatch.setattr(detect, "IMPORTERS", Registry("tracemark.importers", dict.fromkeys(known, ""), "format"))
     monkeypatch.setattr(detect, "importer", known.__getitem__)
     inbox.write("a.json", document())
     assert inbox.read().only.source["format"] == "atif"

@@ -20,6 +20,7 @@ IMPORTERS = Registry(
         "atif": "tracemark.importers.atif:IMPORTER",
         "openai-chat": "tracemark.importers.openai_chat:IMPORTER",
     },
+    "format",
 )
 """Every format by name."""
 
