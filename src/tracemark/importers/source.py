@@ -73,7 +73,7 @@ class Plan(NamedTuple):
     """What is wrong beside the files, such as a broken `batch.yaml`."""
 
 
-def plan(paths: Sequence[Path], *, format: str | None = None, limits: Limits | None = None) -> Plan:  # noqa: A002
+def plan(paths: Sequence[Path], *, format: str | None = None, limits: Limits | None = None) -> Plan:  # noqa: A002 - the option's name
     """Return the jobs that read `paths`.
 
     Args:
@@ -113,7 +113,7 @@ def read(job: Job) -> Iterator[Imported | Refused]:
 class _Planner:
     """Collects the jobs of one plan."""
 
-    def __init__(self, format: str | None, limits: Limits) -> None:  # noqa: A002
+    def __init__(self, format: str | None, limits: Limits) -> None:  # noqa: A002 - the option's name
         self._format = format
         self._limits = limits
         self._batches = batch.Batches()
@@ -128,7 +128,7 @@ class _Planner:
         context = Context(found.name, folder.path, folder.trial, self._batches.of(folder), limits=self._limits)
         piece = Piece(found.path, found.label, "", "document", context=context)
         # making a Path of every name costs as much as reading the file
-        with self._refusing(piece), open(found.path, "rb", buffering=SIZE) as file:  # noqa: PTH123
+        with self._refusing(piece), open(found.path, "rb", buffering=SIZE) as file:  # noqa: PTH123 - as above
             size, first = os.fstat(file.fileno()).st_size, file.read(SIZE)
             packed = packing(first)
             if first.startswith(_LFS):
