@@ -130,19 +130,79 @@ def an_unknown_key_in_a_manifest(root: Path) -> list[str]:
     return ["harness", "show", "desk_a"]
 
 
+@scenario(2)
+def an_export_into_a_file(root: Path) -> list[str]:
+    assert run(["harness", "accept", "desk_a", "--reason", "first"]) == 0
+    params = root / "params.yaml"
+    params.write_text(params.read_text().replace("minimum: 20", "minimum: 1").replace("[2, 60]", "null"))
+    won = {**document("t-3"), "extra": {"tracemark": {"run": {"task": "t-3"}, "outcome": {"status": "success"}}}}
+    (root / "inbox" / "won.json").write_text(json.dumps(won))
+    assert run(["ingest", "inbox/won.json", "--harness", "desk_a"]) == 0
+    return ["export", "sft", "--out", "params.yaml/x"]
+
+
+@scenario(2)
+def a_corpus_to_be_made_below_a_file(root: Path) -> list[str]:
+    return ["init", "params.yaml/x"]
+
+
+@scenario(2)
+def a_file_where_the_store_belongs(root: Path) -> list[str]:
+    (root / "new").mkdir()
+    (root / "new" / "traces").write_text("")
+    return ["init", "new"]
+
+
+@scenario(2)
+def a_dead_link_where_the_store_belongs(root: Path) -> list[str]:
+    (root / "new").mkdir()
+    (root / "new" / "traces").symlink_to(root / "nowhere" / "at all")
+    return ["init", "new"]
+
+
+@scenario(2)
+def a_folder_where_the_ledger_belongs(root: Path) -> list[str]:
+    (root / "ledger.jsonl").unlink()
+    (root / "ledger.jsonl").mkdir()
+    return ["traces", "list"]
+
+
+@scenario(2)
+def a_file_where_the_catalogue_belongs(root: Path) -> list[str]:
+    shutil.rmtree(root / ".tracemark")
+    (root / ".tracemark").write_text("")
+    return ["ingest", "inbox/first"]
+
+
+@scenario(30)
+def a_store_that_names_no_format(root: Path) -> list[str]:
+    (root / "traces" / "STORE").write_text("{}")
+    return ["init", "."]
+
+
 @scenario(10)
 def no_store(root: Path) -> list[str]:
     (root / "traces").rename(root / "elsewhere")
     return ["traces", "list"]
 
 
-@scenario(10)
-def data_that_is_not_pulled(root: Path) -> list[str]:
+def pin_more_than_there_is(root: Path) -> None:
     (root / "dvc.lock").write_text(
         "schema: '2.0'\nstages:\n  ingest:\n    cmd: tracemark ingest inbox\n    outs:\n"
         "    - {path: traces/segments, md5: 0123456789abcdef0123456789abcdef.dir, nfiles: 9}\n"
     )
+
+
+@scenario(10)
+def data_that_is_not_pulled(root: Path) -> list[str]:
+    pin_more_than_there_is(root)
     return ["ingest", "inbox/first"]
+
+
+@scenario(1)
+def data_that_is_not_pulled_to_be_listed(root: Path) -> list[str]:
+    pin_more_than_there_is(root)
+    return ["traces", "list"]
 
 
 @scenario(12)
@@ -191,6 +251,7 @@ def test_a_corpus_with(name: str, corpus: Path, capsys: pytest.CaptureFixture[st
     answer = json.loads(out)
     assert "Traceback" not in err
     assert answer.get("exit_code", code) == code
+    assert code == 1 or answer["hint"]
     assert code in exits(command_of(arguments))
 
 

@@ -77,7 +77,17 @@ def test_what_the_system_refuses_is_no_bug(
     ends_with(OSError(number, os.strerror(number), "traces/segments"))
     assert run(["check"]) == 2
     _, err = capsys.readouterr()
-    assert err == f"error: the system refused: {os.strerror(number)}\n  at: traces/segments\n"
+    assert err.startswith(f"error: the system refused: {os.strerror(number)}\n  at: traces/segments\nhint: ")
+
+
+def test_a_rename_between_filesystems_names_both_ends(
+    ends_with: Callable[[BaseException], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends_with(OSError(errno.EXDEV, os.strerror(errno.EXDEV), ".tracemark/tmp/a", None, "traces/segments/a"))
+    assert run(["check", "--output", "json"]) == 2
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["where"] == ".tracemark/tmp/a → traces/segments/a"
+    assert "one filesystem" in answer["hint"]
 
 
 def test_an_interrupt_ends_with_130(

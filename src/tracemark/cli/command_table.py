@@ -33,10 +33,10 @@ class Entry(NamedTuple):
     """What it can end with, besides usage errors and bugs."""
 
 
-_READING: Errors = (NegativeAnswerError, NoStoreError)
-_STORE: Errors = (NoStoreError, LockedError, NewerFormatError, IntegrityError)
-_DECISION: Errors = (*_STORE, LedgerChainError)
-_LEDGER: Errors = (NoStoreError, LockedError, NewerFormatError, LedgerChainError)
+_FILES: Errors = (NegativeAnswerError, NoStoreError)
+_LEDGER: Errors = (*_FILES, LockedError, NewerFormatError, LedgerChainError)
+_STORE: Errors = (*_FILES, LockedError, NewerFormatError, IntegrityError)
+_BOTH: Errors = (*_STORE, LedgerChainError)
 
 GROUPS: dict[str, str] = {
     "harness": "List, compare, check and accept harness versions.",
@@ -46,24 +46,24 @@ GROUPS: dict[str, str] = {
 }
 
 COMMANDS: dict[str, Entry] = {
-    "init": Entry("Lay out a new corpus.", (NewerFormatError, LedgerChainError)),
-    "harness list": Entry("List the known harness versions.", (NegativeAnswerError, *_DECISION)),
-    "harness show": Entry("Show a harness version's fingerprint, components and parts.", _READING),
-    "harness diff": Entry("Show in which parts two harness versions differ.", _READING),
-    "harness check": Entry("Check harness versions for everything that weakens a fingerprint.", _READING),
-    "harness accept": Entry("Make a harness version the accepted one.", (NegativeAnswerError, *_LEDGER)),
-    "ingest": Entry("Read traces from PATHS into the store.", (NegativeAnswerError, *_STORE, NothingReadableError)),
-    "traces list": Entry("List stored traces.", _DECISION),
+    "init": Entry("Lay out a new corpus.", (LockedError, NewerFormatError, IntegrityError, LedgerChainError)),
+    "harness list": Entry("List the known harness versions.", _BOTH),
+    "harness show": Entry("Show a harness version's fingerprint, components and parts.", _FILES),
+    "harness diff": Entry("Show in which parts two harness versions differ.", _FILES),
+    "harness check": Entry("Check harness versions for everything that weakens a fingerprint.", _FILES),
+    "harness accept": Entry("Make a harness version the accepted one.", _LEDGER),
+    "ingest": Entry("Read traces from PATHS into the store.", (*_STORE, NothingReadableError)),
+    "traces list": Entry("List stored traces.", _BOTH),
     "traces show": Entry("Show one stored trace.", _STORE),
-    "traces find": Entry("Find traces by words of task, messages or tool names.", _DECISION),
-    "audit": Entry("Tell where a trace, an export or a harness comes from.", (NegativeAnswerError, *_DECISION)),
-    "export sft": Entry("Write a supervised fine-tuning set.", (*_DECISION, ExportRefusedError)),
-    "check": Entry("Check the corpus, changing nothing.", (NegativeAnswerError, *_STORE)),
+    "traces find": Entry("Find traces by words of task, messages or tool names.", _BOTH),
+    "audit": Entry("Tell where a trace, an export or a harness comes from.", _BOTH),
+    "export sft": Entry("Write a supervised fine-tuning set.", (*_BOTH, ExportRefusedError)),
+    "check": Entry("Check the corpus, changing nothing.", _STORE),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
-    "retract": Entry("Take a trace out of every later export.", (NegativeAnswerError, *_DECISION)),
-    "reinstate": Entry("Lift the retraction of a trace.", (NegativeAnswerError, *_DECISION)),
-    "stamp": Entry("Decide under which harness a trace counts.", (NegativeAnswerError, *_DECISION)),
-    "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", _READING),
+    "retract": Entry("Take a trace out of every later export.", _BOTH),
+    "reinstate": Entry("Lift the retraction of a trace.", _BOTH),
+    "stamp": Entry("Decide under which harness a trace counts.", _BOTH),
+    "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", _FILES),
 }
 
 

@@ -14,6 +14,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from io import TextIOWrapper
 from itertools import pairwise
 from typing import NoReturn
 
@@ -30,15 +31,32 @@ INTERRUPTED = 130
 READER_GONE = 141
 """Exit code when the reader of our output has gone away, as shells have it."""
 
-_REFUSED_BY_SYSTEM = frozenset(
-    {errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENAMETOOLONG, errno.ENOSPC, errno.EPERM, errno.EROFS}
-)
+_ROOM = "make room, then run the command again"
+_RIGHTS = "check who may write there"
+_IN_THE_WAY = "move what is in the way, or name another place"
+_REFUSED_BY_SYSTEM = {
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.EROFS: _RIGHTS,
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EFBIG: _ROOM,
+    errno.EEXIST: _IN_THE_WAY,
+    errno.ENOTDIR: _IN_THE_WAY,
+    errno.EISDIR: _IN_THE_WAY,
+    errno.ELOOP: "mend the symbolic link, or name another place",
+    errno.ENAMETOOLONG: "give it a shorter name",
+    errno.EXDEV: "keep the folders of traces/ and .tracemark/ on one filesystem",
+    errno.EIO: "look at the disk",
+}
+"""What the surroundings refuse, and what helps; any other error of the system is a bug of ours."""
 
 
 def main() -> NoReturn:
     """Run the program on the process's arguments and exit."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     if f"_{PROGRAM.upper()}_COMPLETE" in os.environ:
         build().main(prog_name=PROGRAM)
     try:
@@ -72,10 +90,7 @@ def run(arguments: Sequence[str]) -> int:
     except TracemarkError as error:
         return write_error(error, output) if error.exit_code != TracemarkError.exit_code else _bug(error, output)
     except OSError as error:
-        if error.errno not in _REFUSED_BY_SYSTEM:
-            return _bug(error, output)
-        where = None if error.filename is None else str(error.filename)
-        return write_error(UsageError(f"the system refused: {error.strerror}", where=where), output)
+        return _refused(error, output) if error.errno in _REFUSED_BY_SYSTEM else _bug(error, output)
     except Exception as error:  # noqa: BLE001 - the boundary: what nobody expected is a bug, and says so
         return _bug(error, output)
 
@@ -100,6 +115,13 @@ def _usage(error: typer.TyperException) -> UsageError:
     context = getattr(error, "ctx", None)
     where = None if context is None else context.command_path
     return UsageError(error.format_message(), where=where, hint=None if where is None else f"{where} --help")
+
+
+def _refused(error: OSError, output: Output) -> int:
+    places = [os.fspath(name) for name in (error.filename, error.filename2) if isinstance(name, (str, os.PathLike))]
+    hint = None if error.errno is None else _REFUSED_BY_SYSTEM[error.errno]
+    where = " → ".join(map(str, places)) or None
+    return write_error(UsageError(f"the system refused: {error.strerror}", where=where, hint=hint), output)
 
 
 def _bug(error: Exception, output: Output) -> int:
