@@ -5,7 +5,8 @@ the only one that sees the store, sorts out what is known and commits the rest, 
 dies has stored whole segments; running it again stores what is missing and counts the rest as duplicates.
 
 Invariants:
-- a harness is stored whole before the first trace that names it;
+- a harness is stored whole before the first trace that names it, also where the content says that it was another one:
+  what was refuted can be shown for ever;
 - what disputes a trace is stored before the trace, so no crash leaves a contested trace that counts under a harness. A
   statement whose trace never came says nothing, and comes into force with its trace;
 - a record that cannot be read is kept with the reason, and the rest of the batch is stored;
@@ -41,6 +42,7 @@ from tracemark.importers.source import Job, Plan, plan
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import Layout
+from tracemark.store.state import harness_named
 from tracemark.store.store import Store
 
 INBOX = "inbox"
@@ -244,7 +246,7 @@ class _Run:
             second.setdefault(trace_id, []).append(stamp)
         known = self._known.among(trace_id for trace_id, _ in result.contradicted) | second.keys()
         context = JobContext(result.name, second, _repeated(result.drafts))
-        self._commit([self._known.settle(draft, context) for draft in result.drafts])
+        self._commit([self._known.settle(draft, context) for draft in result.drafts], result.refuted)
         self._judge(result.contradicted, known)
         if result.refusals is not None:
             for chunk in refused_in(result.refusals):
@@ -275,20 +277,27 @@ class _Run:
             # a ledger that does not verify settles nothing; `check` says so, and runs are stored all the same
             return set()
 
-    def _commit(self, job: Sequence[Settled]) -> None:
-        """Commit what became of the drafts of one job: what is said a second time before what is said first."""
+    def _commit(self, job: Sequence[Settled], refuted: Mapping[str, set[str]]) -> None:
+        """Commit what became of the drafts of one job: what is said a second time before what is said first.
+
+        Args:
+            job: what became of them.
+            refuted: the harnesses that first statements name and the content refutes, by trace.
+        """
         for settled in job:
             self._tally.count.update(settled.count)
             self._tally.outdated = self._tally.outdated or settled.outdated
             for kind, said in settled.annotations.items():
                 for annotation in said:
-                    self._snapshot(_named(annotation))
+                    self._snapshot(harness_named(annotation["value"].get("harness") or {}))
                 if said:
                     self._store.commit_annotations(kind, said)
         for settled in job:
             for draft in settled.drafts:
                 self._count(draft)
-                for fingerprint in {projection.row.fingerprint for projection in draft.projections}:
+                rows = [projection.row for projection in draft.projections]
+                refuting = [refuted.get(row.trace_id, set()) for row in rows if row.contradicted]
+                for fingerprint in {row.fingerprint for row in rows}.union(*refuting):
                     self._snapshot(fingerprint)
                 self._store.commit_segment(draft)
 
@@ -299,8 +308,8 @@ class _Run:
             self._tally.evidence[row.evidence] += 1
 
     def _snapshot(self, fingerprint: str | None) -> None:
-        # one that is stored stays as it is, whatever its label is now
-        if fingerprint is not None and fingerprint not in self._snapshots:
+        # one that is stored stays as it is, whatever its label is now; and a trace may name one that nobody knows here
+        if fingerprint in self._harnesses and fingerprint not in self._snapshots:
             self._store.commit_harness(fingerprint, snapshot.write(self._harnesses[fingerprint]))
             self._snapshots.add(fingerprint)
 
@@ -311,12 +320,6 @@ def _repeated(drafts: Sequence[SegmentDraft]) -> set[str]:
         return set()
     times = Counter(i for draft in drafts for i in {projection.row.id for projection in draft.projections})
     return {identity.hex() for identity, count in times.items() if count > 1}
-
-
-def _named(annotation: dict[str, Any]) -> str | None:
-    declared = (annotation["value"].get("harness") or {}).get("declared") or {}
-    fingerprint = declared.get("fingerprint")
-    return str(fingerprint) if fingerprint is not None else None
 
 
 def _report(root: Path, tally: _Tally, sources: Sequence[Path], options: IngestOptions) -> IngestReport:

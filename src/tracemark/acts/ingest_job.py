@@ -24,6 +24,7 @@ from tracemark.store.annotations import refused
 from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.row import project
 from tracemark.store.segment import Packer, iterate
+from tracemark.store.state import harness_named
 
 SHOWN = 100
 """How many findings of one code a job hands back; the rest is counted."""
@@ -66,6 +67,8 @@ class JobResult:
     contradicted: list[tuple[str, Finding]] = field(default_factory=list)
     """(trace id, finding) where the content of a trace disagrees with a harness that is stated for it; not among
     `findings`, since only the caller sees whether the trace has its harness already."""
+    refuted: dict[str, set[str]] = field(default_factory=dict)
+    """Trace id to the fingerprints of those harnesses; a row of the trace names none."""
     second: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     """(trace id, stamp) where a trace says one thing of its harness and its batch claims another."""
     findings: list[Finding] = field(default_factory=list)
@@ -168,6 +171,8 @@ def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftW
     statement = {"harness": stamped.stamp, "outcome": item.outcome, "run": item.run}
     line = line_of(statement, item.source, item.trajectory_bytes)
     writer.add(line, project({**statement, "source": item.source, "trajectory": item.trajectory}, trace_id))
+    if stamped.stamp.get("contradictions") and (named := harness_named(stamped.stamp)) is not None:
+        result.refuted.setdefault(trace_id, set()).add(named)
     if stamped.second is not None:
         result.second.append((trace_id, stamped.second))
     for found in stamped.findings:

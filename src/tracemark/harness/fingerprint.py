@@ -145,8 +145,12 @@ def identify(manifest: Manifest, sources: Sources) -> Identity:
         else digest.of(parts[component])
         for component in COMPONENTS
     }
-    whole = digest.of({"algorithm": ALGORITHM, "components": components})
-    return Identity(digest.FINGERPRINT_PREFIX + whole, components, parts)
+    return Identity(of_components(components), components, parts)
+
+
+def of_components(components: Mapping[str, str]) -> str:
+    """Return the fingerprint of a harness whose four components have these digests."""
+    return digest.FINGERPRINT_PREFIX + digest.of({"algorithm": ALGORITHM, "components": dict(components)})
 
 
 def _prompts(manifest: Manifest, sources: Sources) -> dict[str, Any]:

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
+from tracemark.harness.fingerprint import of_components
+from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import strongest, weakest
 
 _LABELS = frozenset({"outcome.rule", "run.note"})
@@ -89,6 +92,22 @@ def relation(statements: Sequence[Statement], new: Statement) -> str:
         return "contests"
     same = digest.canonical(after.content()) == digest.canonical(before.content())
     return "nothing" if same else "strengthens"
+
+
+def harness_named(stamp: Mapping[str, JSON]) -> str | None:
+    """Return the fingerprint of the harness that a stamp names, be it that the content refutes it.
+
+    None when it names none, or leaves a component open.
+    """
+    components = (stamp.get("declared") or {}).get("components") or {}
+    if components.keys() != set(COMPONENTS):
+        return None
+    return _fingerprint(tuple((name, components[name]["digest"]) for name in COMPONENTS))
+
+
+@lru_cache(maxsize=1024)
+def _fingerprint(components: tuple[tuple[str, str], ...]) -> str:
+    return of_components(dict(components))
 
 
 def in_force(head: Statement, others: Sequence[Statement], replaced: Mapping[str, frozenset[str]]) -> list[Statement]:

@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 
 import tracemark
+from tracemark.acts.corpus import Corpus
 from tracemark.clock import FixedClock
 from tracemark.durable import CrashPoint
 from tracemark.errors import NothingReadableError, NotPulledError, UnknownNameError, UsageError
 from tracemark.importers import source
 from tracemark.importers.base import EXCERPT
+from tracemark.store.store import Store
 
 OF_THE_LEDGER = {CrashPoint.LEDGER_WRITTEN, CrashPoint.PARAMS_WRITTEN}
 OF_A_COMMIT = [point for point in CrashPoint if point not in OF_THE_LEDGER]
@@ -140,6 +142,31 @@ def test_a_harness_edited_after_ingest_changes_nothing_about_its_traces(desk) ->
         "the name means the edited version now"
     )
     assert desk.everything() == before
+
+
+def test_a_harness_that_the_content_refutes_is_stored_whole_too(desk) -> None:
+    fingerprint = desk.fingerprint("desk_a")
+    path = desk.write("runs.jsonl", desk.document("t-1", by="desk_b"), desk.document("t-2", by="desk_b"))
+    assert desk.ingest(path, harness="desk_a").contradicted == 2
+    with Store.open(desk.root) as store:
+        assert store.layout.snapshots() == [fingerprint]
+    (desk.root / "harness_versions" / "desk_a" / "system.txt").write_text("Something else altogether.\n")
+    assert desk.fingerprint("desk_a") != fingerprint
+    assert Corpus(desk.root).name_of(fingerprint) == "desk_a"
+    desk.check()
+
+
+def test_a_recorder_that_the_content_refutes_has_its_harness_stored_as_well(desk) -> None:
+    path = desk.write("runs.jsonl", desk.recorded("t-1", "desk_b"))
+    assert desk.ingest(path).contradicted == 1
+    with Store.open(desk.root) as store:
+        assert store.layout.snapshots() == [desk.fingerprint("desk_b")]
+    # a claim that says nothing, since it is refuted too, leaves nothing behind
+    desk.ingest(path, harness="desk_c")
+    desk.ingest(path, harness="desk_a")
+    with Store.open(desk.root) as store:
+        assert store.layout.snapshots() == sorted(desk.fingerprint(name) for name in ("desk_a", "desk_b"))
+    desk.check()
 
 
 # --- recorded runs
