@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tracemark.acts import health, pinned
+from tracemark.acts import health, ingest, pinned
 from tracemark.errors import NotPulledError
 
 from .conftest import Shop, document
@@ -87,6 +88,37 @@ def test_segments_that_are_not_pinned_yet_are_counted(shop: Shop) -> None:
     assert pinned.unpinned_segments(shop.root) == 1
     found = [found for found in health.check(shop.root).findings if found.code == "not-pinned"]
     assert [(one.severity, one.message.endswith(": 1")) for one in found] == [("info", True)]
+
+
+def hints(report: Any) -> list[str]:
+    return [found.message for found in report.findings if found.code == "not-pinned"]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_ingest_outside_the_pipeline_ends_with_the_hint_that_segments_are_not_pinned(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, listed: bool
+) -> None:
+    monkeypatch.delenv("DVC_STAGE", raising=False)
+    assert hints(shop.ingest([document("m-1")], name="unpinned")) == [], "nothing is pinned here"
+    pin(shop.root, segments(shop.root)[1:] if listed else None, len(segments(shop.root)) - 1)
+    path = shop.root / "inbox" / "new.jsonl"
+    path.write_text(json.dumps(document("n-1")) + "\n")
+    tried = ingest.ingest(shop.root, [path], ingest.IngestOptions(harness="desk_a", dry_run=True))
+    report = shop.ingest([document("n-1")], name="new")
+    count = 2 if listed else 1
+    assert hints(report) == [f"segments that are not pinned yet: {count}"]
+    assert (report.exit_code, report.finding_counts["not-pinned"]) == (0, 1)
+    assert hints(tried) == hints(report)
+    assert hints(shop.ingest([document("n-1")], name="new")) == [], "nothing new was stored"
+    monkeypatch.setenv("DVC_STAGE", "ingest")
+    assert hints(shop.ingest([document("n-2")], name="more")) == []
+
+
+def test_an_ingest_into_a_corpus_whose_pins_cannot_be_read_is_no_crash(shop: Shop) -> None:
+    shop.set(("inbox: partial", "inbox: complete"))
+    (shop.root / "dvc.lock").write_text("stages: [1]\n")
+    report = shop.ingest([document("n-1")], name="new")
+    assert (report.ingested, hints(report)) == (1, [])
 
 
 def test_check_names_what_is_not_pulled(shop: Shop) -> None:

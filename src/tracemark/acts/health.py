@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.pinned import LOCK, missing, unpinned_segments
+from tracemark.acts.pinned import LOCK, missing, unpinned, unpinned_segments
 from tracemark.digest import JSON
 from tracemark.errors import NotPulledError, ParamsError
 from tracemark.findings import Finding, Report, finding
@@ -119,5 +119,5 @@ def _pins(root: Path) -> list[Finding]:
         for path, count in lacking.items()
     ]
     if unknown:
-        found.append(finding("not-pinned", f"{LOCK}: traces/segments", f"segments that are not pinned yet: {unknown}"))
+        found.append(unpinned(unknown))
     return found

@@ -30,10 +30,10 @@ from tracemark import digest, engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
 from tracemark.acts.known import JobContext, Known, Settled
-from tracemark.acts.pinned import require_pulled
+from tracemark.acts.pinned import not_pinned, require_pulled
 from tracemark.acts.stamping import TRACE_DIGITS
 from tracemark.durable import make_folder
-from tracemark.errors import LedgerChainError, NothingReadableError, TracemarkError, UsageError
+from tracemark.errors import LedgerChainError, NothingReadableError, NotPulledError, TracemarkError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import snapshot
 from tracemark.harness.harness import Harness
@@ -165,7 +165,16 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
         for result in engine.run(work, itertools.starmap(job_of, enumerate(planned.jobs))):
             run.take(result)
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
+    tally.note(_not_pinned(root, run.segments, options.dry_run))
     return _report(root, tally, sources, options)
+
+
+def _not_pinned(root: Path, stored: int, tried: bool) -> list[Finding]:
+    try:
+        return not_pinned(root, stored, tried=tried)
+    except NotPulledError:
+        # a corpus that is made again from its inbox does not ask what was pinned
+        return []
 
 
 def _make_folders(layout: Layout) -> None:
@@ -235,6 +244,8 @@ class _Run:
         self._harnesses = harnesses
         self._tally = tally
         self._snapshots = set(store.layout.snapshots())
+        self.segments = 0
+        """How many segments have been stored that were not there."""
 
     def take(self, result: JobResult) -> None:
         """Commit what one job says of known traces and a second time of new ones, then these, then what it refused."""
@@ -299,7 +310,7 @@ class _Run:
                 refuting = [refuted.get(row.trace_id, set()) for row in rows if row.contradicted]
                 for fingerprint in {row.fingerprint for row in rows}.union(*refuting):
                     self._snapshot(fingerprint)
-                self._store.commit_segment(draft)
+                self.segments += self._store.commit_segment(draft)
 
     def _count(self, draft: SegmentDraft) -> None:
         for projection in draft.projections:

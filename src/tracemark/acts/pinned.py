@@ -7,11 +7,19 @@ first. Where DVC's cache holds the list of a pinned folder, names are compared; 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tracemark.errors import NotPulledError
+from tracemark.findings import Finding, finding
+
+SEGMENTS = "traces/segments"
+"""The folder of segments, as dvc.lock names it."""
+
+_STAGE = "DVC_STAGE"
+"""The environment variable by which a command of a DVC stage knows that it is one."""
 
 LOCK = "dvc.lock"
 """The file in which DVC keeps what it pins, in the root of a corpus."""
@@ -71,7 +79,7 @@ def missing(root: Path) -> dict[str, int]:
 def unpinned_segments(root: Path) -> int | None:
     """Return how many segments dvc.lock does not know; None when it pins none or its lists are not in DVC's cache."""
     for pin in pinned(root):
-        if pin.path == "traces/segments" and pin.names is not None:
+        if pin.path == SEGMENTS and pin.names is not None:
             return len(present(root / pin.path) - pin.names)
     return None
 
@@ -83,6 +91,28 @@ def present(folder: Path) -> frozenset[str]:
         for path in folder.rglob("*")
         if path.is_file() and path.name != ".gitignore"
     )
+
+
+def not_pinned(root: Path, stored: int, *, tried: bool) -> list[Finding]:
+    """Return the hint that an ingest outside the pipeline ends with when it stored segments beside those pinned.
+
+    Within a stage, DVC itself pins what was stored as soon as the stage has ended.
+
+    Args:
+        root: the corpus.
+        stored: how many segments were stored now.
+        tried: whether they were not stored, only would have been.
+    """
+    if not stored or os.environ.get(_STAGE) or not any(pin.path == SEGMENTS for pin in pinned(root)):
+        return []
+    known = unpinned_segments(root)
+    # without DVC's list nobody knows which of the others are pinned
+    return [unpinned(stored if known is None else known + stored * tried)]
+
+
+def unpinned(count: int) -> Finding:
+    """Return the finding that `count` segments are stored and not pinned."""
+    return finding("not-pinned", f"{LOCK}: {SEGMENTS}", f"segments that are not pinned yet: {count}")
 
 
 def require_pulled(root: Path) -> None:
