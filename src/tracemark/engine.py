@@ -11,14 +11,15 @@ ends with the process that it works for, however that ends: one that lived on wo
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -55,6 +56,10 @@ def run(function: Callable[[Job], Result], jobs: Iterable[Job], *, processes: in
         for job in source:
             yield function(job)
         return
+    # 15 ms, and most commands have one job
+    import multiprocessing  # noqa: PLC0415 - as above
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - as above
+
     method = "fork" if threading.active_count() == 1 else "forkserver"
     gc.freeze()
     try:
@@ -71,6 +76,8 @@ def _begin() -> None:
 
 
 def _end_with_parent() -> None:
+    import multiprocessing  # noqa: PLC0415 - loaded long since, in a worker
+
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -40,6 +40,27 @@ def test_help_and_version_load_nothing_heavy(argument: str) -> None:
     assert [name for name in HEAVY if name in loaded] == []
 
 
+def test_one_file_is_ingested_without_the_machinery_for_many_or_for_terminals(tmp_path: Path) -> None:
+    assert run(["init", str(tmp_path)]) == 0
+    steps = [
+        {"step_id": 1, "source": "user", "message": "Where is it?"},
+        {"step_id": 2, "source": "agent", "message": ""},
+    ]
+    document = {"schema_version": "ATIF-v1.8", "agent": {"name": "a", "version": "1"}, "steps": steps}
+    (tmp_path / "inbox" / "a.json").write_text(json.dumps(document))
+    loaded = modules_after("--root", str(tmp_path), "ingest", str(tmp_path / "inbox" / "a.json"))
+    unused = (
+        "rich",
+        "sqlite_utils",
+        "jinja2",
+        "multiprocessing",
+        "concurrent.futures.process",
+        "tracemark.model.trajectory",
+    )
+    assert [name for name in unused if name in loaded] == []
+    assert "tracemark.importers.atif" in loaded
+
+
 def test_help_of_a_group_loads_none_of_its_commands() -> None:
     loaded = modules_after("harness", "--help")
     assert not [name for name in loaded if name.startswith(("tracemark.acts", "tracemark.cli.commands."))]

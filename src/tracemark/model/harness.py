@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from tracemark.model.value import Value
 
 COMPONENTS = ("prompt_templates", "tool_bindings", "observation_handlers", "runtime")
 """The four components of a harness, in the order and spelling used everywhere."""
@@ -45,8 +47,8 @@ PathText = Annotated[str, StringConstraints(min_length=1, max_length=1000, patte
 """A path with forward slashes, relative to the harness folder."""
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=())
+class _Value(Value):
+    model_config = ConfigDict(protected_namespaces=())
 
 
 class JinjaOptions(_Value):
@@ -236,7 +238,7 @@ class Manifest(_Value):
         return {place: entry for place, entry in found.items() if entry is not None}
 
 
-_KEYS: dict[tuple[str, ...], type[BaseModel]] = {
+_KEYS: dict[tuple[str, ...], type[Value]] = {
     (): Manifest,
     ("prompt_templates", "*"): PromptTemplate,
     ("prompt_templates", "*", "options"): JinjaOptions,

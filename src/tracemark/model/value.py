@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 class Value(BaseModel):
-    """The base of everything that is stored."""
+    """The base of everything that is stored; its validator is built when it is first used, as most commands use few."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class _NotNull:
