@@ -39,6 +39,7 @@ from tracemark.harness import snapshot
 from tracemark.harness.harness import Harness
 from tracemark.importers.base import Limits
 from tracemark.importers.source import Job, Plan, plan
+from tracemark.importers.tree import SNAPSHOT_SUFFIX
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import Layout
@@ -47,9 +48,6 @@ from tracemark.store.store import Store
 
 INBOX = "inbox"
 """The folder of a corpus in which runs wait to be ingested."""
-
-SNAPSHOT_SUFFIX = ".harness.json"
-"""How the name of a snapshot beside journals ends."""
 
 
 @dataclass(frozen=True, slots=True)
