@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import audit, decisions, export
-from tracemark.acts.corpus import Corpus
+from tracemark import digest
+from tracemark.acts import audit, decisions, export, traces
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters.select import Reason
 from tracemark.ledger import chain
+from tracemark.store.draft import DraftWriter
+from tracemark.store.row import project_line
 
 from .conftest import CLOCK, Shop, document, write_version
 
@@ -58,6 +61,26 @@ def test_the_counts_add_up_to_the_store_and_every_reason_is_named(shop: Shop) ->
     assert report.traces == 15
     assert report.rows + sum(report.excluded.values()) == report.traces
     assert list(report.excluded) == [reason.value for reason in Reason]
+
+
+def test_superseded_traces_are_counted_beside_those_that_were_looked_at(shop: Shop) -> None:
+    old = shop.ids()["t-0"]
+    with open_store(shop.root) as store:
+        line = digest.load_canonical(store.get(old))
+        line["source"] |= {"importer_version": "2", "supersedes": [old]}
+        line["trajectory"]["notes"] = "as a newer importer reads it"
+        with store.workspace() as folder:
+            writer = DraftWriter(folder, "again")
+            again = digest.canonical(line)
+            writer.add(again, project_line(again))
+            assert [store.commit_segment(draft) for draft in writer.close()] == [True]
+    shop.accept()
+    report = shop.export()
+    assert (report.rows, report.traces, report.superseded) == (3, 5, 1)
+    assert report.traces + report.superseded == len(traces.list_(shop.root, traces.TraceFilter()).traces)
+    counts = json.loads(Path(report.manifest).read_text())["counts"]
+    assert (counts["traces"], counts["superseded"]) == (5, 1)
+    assert old not in {row["tracemark_trace_id"] for row in shop.rows()}
 
 
 def test_the_same_corpus_gives_the_same_bytes_and_one_record_of_it(shop: Shop) -> None:

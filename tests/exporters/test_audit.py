@@ -13,7 +13,7 @@ from tracemark import digest
 from tracemark.exporters import manifest, sft
 from tracemark.exporters.audit import Found, Present, audit, difference
 from tracemark.exporters.manifest import Origin
-from tracemark.exporters.select import Facts, Terms, choose, judge
+from tracemark.exporters.select import Facts, Judged, Terms, choose, judge
 from tracemark.ledger.params import Caps
 from tracemark.model.export import File
 
@@ -76,7 +76,10 @@ def export(tmp_path: Path) -> Export:
         for name, line in lines.items()
     }
     terms = Terms(accepted=frozenset({A}), caps=Caps(minimum=1, tool_calls=None))
-    selected = choose((judge(held.facts, terms, list, lambda: None) for held in store.values()), terms.caps)
+    judged = Judged()
+    for held in store.values():
+        judged.note(held.facts, judge(held.facts, terms, list, lambda: None))
+    selected = choose(judged, terms.caps)
     rendered = [
         sft.render(digest.load_canonical(lines[name])["trajectory"], store[name].facts, TOOLS[A]).line
         for name in selected.ids

@@ -15,7 +15,7 @@ import tracemark
 from tracemark.errors import IntegrityError, NewerFormatError
 from tracemark.exporters import manifest, sft
 from tracemark.exporters.manifest import Origin
-from tracemark.exporters.select import Facts, Terms, choose, judge
+from tracemark.exporters.select import Facts, Judged, Terms, choose, judge
 from tracemark.findings import finding
 from tracemark.ledger.params import Caps
 from tracemark.model.export import File, Manifest
@@ -39,7 +39,10 @@ def build(**changes: Any) -> Manifest:
         for n in range(3)
     ] + [Facts(id="f" * 64, fingerprint=B, status="success", tool_calls=3)]
     terms = Terms(accepted=frozenset({A}), caps=Caps(minimum=1), **changes)
-    selected = choose((judge(one, terms, list, lambda: None) for one in traces), terms.caps)
+    judged = Judged(superseded=2)
+    for one in traces:
+        judged.note(one, judge(one, terms, list, lambda: None))
+    selected = choose(judged, terms.caps)
     return manifest.build(selected, terms, ORIGIN, {sft.FILE: File(sha256="9" * 64, bytes=10)})
 
 
@@ -51,6 +54,7 @@ def test_the_policy_stands_first() -> None:
 def test_the_counts_add_up_and_every_reason_is_there() -> None:
     counts = build().counts
     assert counts.traces == 4 == counts.rows + sum(counts.excluded.values())
+    assert counts.superseded == 2
     assert counts.excluded["other-harness"] == 1
     assert counts.excluded["outcome"] == 0
     assert counts.models == {"unknown": 3}
@@ -77,7 +81,7 @@ def test_it_names_harness_content_parameters_and_version() -> None:
 
 def test_equivalent_fingerprints_are_listed() -> None:
     terms = Terms(accepted=frozenset({A, B}))
-    built = manifest.build(choose([], terms.caps), terms, ORIGIN, {})
+    built = manifest.build(choose(Judged(), terms.caps), terms, ORIGIN, {})
     assert built.harness.equivalents == [B]
 
 

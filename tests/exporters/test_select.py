@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark.errors import ExportRefusedError
-from tracemark.exporters.select import Facts, Reason, Selected, Terms, choose, facts, judge, require_enough
+from tracemark.exporters.select import Facts, Judged, Reason, Selected, Terms, choose, facts, judge, require_enough
 from tracemark.ledger.params import Caps, Policy
 from tracemark.store.row import TraceRow, project
 from tracemark.store.segment import Location
@@ -151,7 +151,10 @@ def test_the_limits_of_tool_calls_are_both_allowed(calls: int, taken: bool) -> N
 
 def chosen(*known: Facts, caps: Caps = OFF) -> Selected:
     terms = Terms(accepted=frozenset({A}), caps=caps)
-    return choose((judge(one, terms, lambda: [A], lambda: None) for one in known), caps)
+    judged = Judged()
+    for one in known:
+        judged.note(one, judge(one, terms, lambda: [A], lambda: None))
+    return choose(judged, caps)
 
 
 def trace(number: int, **changes: Any) -> Facts:
@@ -173,6 +176,15 @@ def test_the_total_is_taken_after_the_limit_per_task() -> None:
     selected = chosen(*traces, caps=replace(OFF, per_task=1, total=2))
     assert [int(name, 16) for name in selected.ids] == [0, 2]
     assert (selected.excluded[Reason.PER_TASK], selected.excluded[Reason.TOTAL]) == (3, 1)
+
+
+def test_traces_for_which_others_stand_are_counted_beside_the_others() -> None:
+    judged, more = Judged(superseded=2), Judged(superseded=1)
+    judged.note(trace(1), judge(trace(1), TERMS, list, lambda: None))
+    more.note(trace(2, fingerprint=B), judge(trace(2, fingerprint=B), TERMS, list, lambda: None), 4)
+    judged.add(more)
+    selected = choose(judged, OFF)
+    assert (selected.traces, selected.superseded, selected.excluded[Reason.OTHER_HARNESS]) == (5, 3, 4)
 
 
 def test_models_and_graders_of_the_rows_are_counted() -> None:
@@ -256,7 +268,11 @@ def fits(one: Facts) -> list[str]:
 
 
 def select(known: list[Facts], terms: Terms) -> Selected:
-    return choose((judge(one, terms, partial(fits, one), lambda: None) for one in known), terms.caps)
+    halves = (Judged(), Judged())
+    for number, one in enumerate(known):
+        halves[number % 2].note(one, judge(one, terms, partial(fits, one), lambda: None))
+    halves[0].add(halves[1])
+    return choose(halves[0], terms.caps)
 
 
 @given(st.lists(some_facts, max_size=30, unique_by=lambda one: one.id), some_terms)

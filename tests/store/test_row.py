@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tracemark import digest
 from tracemark.errors import IntegrityError
-from tracemark.store.row import head_of, project, project_line, trajectory_slice
+from tracemark.store.row import head_of, project, project_line, trajectory_of, trajectory_slice
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.just("\ud800") | st.integers(2**63, 2**80),
@@ -28,7 +28,10 @@ def test_the_id_is_the_sha256_of_the_trajectory_in_the_line(make) -> None:
 def test_the_trajectory_is_found_whatever_the_head_holds(make, environment) -> None:
     line = make.trace(1, run={"environment": environment})
     value = digest.load_canonical(line)
-    assert trajectory_slice(line) == digest.canonical(value.pop("trajectory"))
+    raw = digest.canonical(value.pop("trajectory"))
+    assert trajectory_slice(line) == raw == trajectory_of(line, digest.sha256(raw))
+    with pytest.raises(IntegrityError):
+        trajectory_of(line, "0" * 64)
     assert head_of(line) == value
 
 

@@ -26,11 +26,12 @@ from tracemark.durable import make_folder, sync_folder, write_atomic
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
-from tracemark.exporters.select import Facts, Selected, Terms, Verdict, choose, facts, judge, require_enough
+from tracemark.exporters.select import Facts, Judged, Selected, Terms, choose, facts, judge, require_enough
 from tracemark.findings import Finding, Report
 from tracemark.model.annotation import build
 from tracemark.model.export import File, Manifest
-from tracemark.store.selection import Batch, Selection
+from tracemark.store.segment import Location
+from tracemark.store.selection import Batch
 from tracemark.store.store import Store
 
 KIND = f"exports.{sft_rows.NAME}"
@@ -61,6 +62,8 @@ class ExportReport(Report):
     """What is known of the rows' success, with the number of rows."""
     traces: int
     """Traces looked at; rows and excluded together."""
+    superseded: int
+    """Traces not looked at, since a newer importer has read their records again; with `traces` the whole store."""
     excluded: dict[str, int]
     """Traces left out by first reason, in the order in which the reasons are looked for."""
     not_trainable: dict[str, int]
@@ -93,12 +96,12 @@ def sft(root: Path, out: Path) -> ExportReport:
     terms, harness = _terms(corpus)
     with open_store(root) as store, store.workspace() as folder:
         _require_whole(store)
-        verdicts: list[Verdict] = []
+        judged = Judged()
         rows: dict[str, Row] = {}
-        for result in engine.run(work, _jobs(store, corpus, terms, folder, verdicts)):
-            verdicts += result.verdicts
+        for result in engine.run(work, _jobs(store, corpus, terms, folder, judged)):
+            judged.add(result.judged)
             rows |= result.rows
-        selected = choose(verdicts, terms.caps)
+        selected = choose(judged, terms.caps)
         require_enough(selected, terms.caps, harness)
         manifest = _write(corpus, store, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
@@ -135,21 +138,31 @@ def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:
     return [found for found in harness.findings if found.code == INCOMPLETE] if harness is not None else []
 
 
-def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, verdicts: list[Verdict]) -> Iterator[ExportJob]:
-    """Yield a job for each segment of which a line must be read; the verdicts on all other traces go to `verdicts`."""
+def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, judged: Judged) -> Iterator[ExportJob]:
+    """Yield a job for each segment of which a line must be read; what is said of all other traces goes to `judged`."""
+    batches, others = store.split(terms.accepted, corpus.store_decisions)
+    for plain in others:
+        if plain.superseded:
+            judged.superseded += plain.traces
+        else:
+            known = Facts("", plain.fingerprint, "unknown", 0, mixed=plain.mixed)
+            judged.note(known, judge(known, terms, _ask, _ask), plain.traces)
     harnesses = tuple(corpus.harnesses)
     bound = {fingerprint: corpus.offered(fingerprint) for fingerprint in sorted(terms.accepted)}
-    for number, batch in enumerate(store.batches(Selection(), corpus.store_decisions)):
-        traces = tuple(_undecided(batch, terms, verdicts))
+    for number, batch in enumerate(batches):
+        traces = tuple(_undecided(batch, terms, judged))
         if traces:
             yield ExportJob(batch.path, traces, terms, harnesses, bound, folder / f"rows-{number:06d}")
 
 
-def _undecided(batch: Batch, terms: Terms, verdicts: list[Verdict]) -> Iterator[tuple[Any, Facts]]:
+def _undecided(batch: Batch, terms: Terms, judged: Judged) -> Iterator[tuple[Location, Facts]]:
     for state in batch.states:
+        if state.superseded_by:
+            judged.superseded += 1
+            continue
         known = facts(state)
         try:
-            verdicts.append(judge(known, terms, _ask, _ask))
+            judged.note(known, judge(known, terms, _ask, _ask))
         except _ContentNeededError:
             yield state.location, known
 
@@ -264,6 +277,7 @@ def _report(out: Path, manifest: Manifest, findings: list[Finding]) -> ExportRep
         policy=manifest.policy,
         outcomes=manifest.outcomes,
         traces=manifest.counts.traces,
+        superseded=manifest.counts.superseded,
         excluded=manifest.counts.excluded,
         not_trainable=manifest.counts.not_trainable,
         manifest=str(out / manifests.NAME),

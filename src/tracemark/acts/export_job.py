@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import digest
-from tracemark.errors import IntegrityError
 from tracemark.exporters import sft
-from tracemark.exporters.select import Facts, Terms, Verdict, judge
+from tracemark.exporters.select import Facts, Judged, Terms, Verdict, judge
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Matcher, fits
 from tracemark.importers.atif import content_of
-from tracemark.store.row import trajectory_slice
+from tracemark.store.row import trajectory_of
 from tracemark.store.segment import Location, read_lines
 
 
@@ -57,8 +56,8 @@ class Row:
 class JobResult:
     """What a worker hands back."""
 
-    verdicts: list[Verdict]
-    """One for each trace."""
+    judged: Judged
+    """What was said of the traces."""
     rows: dict[str, Row]
     """The rows of the traces that passed, by trace id."""
 
@@ -70,26 +69,23 @@ def work(job: ExportJob) -> JobResult:
         IntegrityError: when a stored trace is not what its id says.
     """
     matchers = [Matcher(harness) for harness in job.harnesses]
-    verdicts: list[Verdict] = []
+    judged = Judged()
     rows: dict[str, Row] = {}
     lines = read_lines(job.segment, (location for location, _ in job.traces))
     with job.spool.open("wb") as spool:
         for (_, known), line in zip(job.traces, lines, strict=True):
             verdict, row = _judge(line, known, job.terms, matchers, job.bound.get(known.fingerprint or ""))
-            verdicts.append(verdict)
+            judged.note(known, verdict)
             if row is not None:
                 rows[known.id] = Row(job.spool, spool.tell(), len(row))
                 spool.write(row)
-    return JobResult(verdicts, rows)
+    return JobResult(judged, rows)
 
 
 def _judge(
     line: bytes, known: Facts, terms: Terms, matchers: list[Matcher], bound: Sequence[dict[str, Any]] | None
 ) -> tuple[Verdict, bytes | None]:
-    raw = trajectory_slice(line)
-    if digest.sha256(raw) != known.id:
-        raise IntegrityError("a stored trace is not what its id says", where=known.id, hint="tracemark check")
-    trajectory = digest.load_canonical(raw)
+    trajectory = digest.load_canonical(trajectory_of(line, known.id))
     rendered: list[sft.Rendered] = []
 
     def untrainable() -> str | None:

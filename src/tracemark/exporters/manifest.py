@@ -77,6 +77,7 @@ def build(selected: Selected, terms: Terms, origin: Origin, files: Mapping[str, 
         outcomes={f"recorded success (grader {name})": count for name, count in selected.graders.items()},
         counts=Counts(
             traces=selected.traces,
+            superseded=selected.superseded,
             rows=len(selected.ids),
             excluded={reason.value: count for reason, count in selected.excluded.items()},
             not_trainable=dict(selected.not_trainable),

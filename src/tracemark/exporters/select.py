@@ -1,7 +1,9 @@
 """The strict filter: which traces a training set may hold, and for each other one the first reason why not.
 
 Invariants:
-- every trace counts exactly once, as a row or under its first reason in the order of `Reason`; the counts add up;
+- every trace counts exactly once, as a row or under its first reason in the order of `Reason`; the counts add up, and
+  with the superseded traces, for which others stand, they are all that is stored;
+- of a trace that is left out, nothing is kept but the count;
 - whether a trace passes up to `tool-calls` depends on that trace alone; `per-task` and `total` compare those that
   passed, and the smallest id wins; so neither the order of traces nor their place in the store changes anything;
 - what costs work (whether other known harnesses fit, whether the content makes a row) is asked for at most once, and
@@ -18,9 +20,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
+from itertools import compress
+from typing import NamedTuple
 
 from tracemark.errors import ExportRefusedError
 from tracemark.ledger.params import Caps, Policy
+from tracemark.store.row import TraceRow
 from tracemark.store.selection import State
 
 UNKNOWN = "unknown"
@@ -96,13 +101,6 @@ def facts(state: State) -> Facts:
     """Return what the filter must know of a trace in `state`."""
     row = state.row
     model = f"{row.model}@{row.revision}" if row.model and row.revision else row.model
-    details = {
-        row.role or "": row.role is not None,
-        "demonstration": row.demonstration,
-        "rendered": row.rendered,
-        "copied-context": row.copied,
-        "without-model-call": row.uncalled,
-    }
     return Facts(
         id=row.trace_id,
         fingerprint=row.fingerprint,
@@ -117,8 +115,17 @@ def facts(state: State) -> Facts:
         retracted=state.retracted,
         contested=state.contested,
         mixed=row.mixed,
-        untrainable=next((detail for detail, holds in details.items() if holds), None),
+        untrainable=_untrainable(row),
     )
+
+
+def _untrainable(row: TraceRow) -> str | None:
+    """Return why the catalogue knows that a trace makes no row; None when it does not."""
+    if row.role is not None:
+        return row.role
+    details = ("demonstration", "rendered", "copied-context", "without-model-call")
+    holds = (row.demonstration, row.rendered, row.copied, row.uncalled)
+    return next(compress(details, holds), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,22 +146,56 @@ class Terms:
     """Limits of number and length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What the filter says of one trace by itself."""
+
+    reason: Reason | None
+    """The first reason to leave it out; None when it passed all reasons up to `tool-calls`."""
+    detail: str | None = None
+    """What is not trainable about it; None for every other reason."""
+
+
+class Passed(NamedTuple):
+    """A trace that no reason up to `tool-calls` leaves out."""
 
     id: str
     """The trace's id."""
-    reason: Reason | None
-    """The first reason to leave it out; None when it passed all reasons up to `tool-calls`."""
-    detail: str | None
-    """What is not trainable about it; None for every other reason."""
     task: str | None
     """Its task, as `DOMAIN/TASK` where the domain is known."""
     model: str | None
     """Its model."""
     grader: str | None
     """Who judged it."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """Traces that were judged: those that passed, and counts of the others."""
+
+    passed: list[Passed] = field(default_factory=list)
+    """In any order."""
+    excluded: Counter[Reason] = field(default_factory=Counter)
+    """The others by their first reason."""
+    details: Counter[str] = field(default_factory=Counter)
+    """The detail of `not-trainable`, counted."""
+    superseded: int = 0
+    """Traces that were not looked at, since others stand for them."""
+
+    def note(self, known: Facts, verdict: Verdict, count: int = 1) -> None:
+        """Take in what was said of a trace, or of `count` traces of which none passed."""
+        if verdict.reason is None:
+            self.passed.append(Passed(known.id, _qualified(known), known.model, known.grader))
+            return
+        self.excluded[verdict.reason] += count
+        if verdict.detail is not None:
+            self.details[verdict.detail] += count
+
+    def add(self, other: Judged) -> None:
+        """Take in what was said of other traces."""
+        self.passed += other.passed
+        self.excluded.update(other.excluded)
+        self.details.update(other.details)
+        self.superseded += other.superseded
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +206,8 @@ class Selected:
     """Ids of the traces taken, sorted; the order of the rows."""
     traces: int
     """How many traces were looked at; rows and excluded together."""
+    superseded: int
+    """How many were not, since others stand for them."""
     excluded: Mapping[Reason, int]
     """How many were left out for each first reason; every reason is there, with 0 where it left out none."""
     not_trainable: Mapping[str, int]
@@ -186,43 +229,36 @@ def judge(
         fits: gives the known fingerprints that the content does not exclude; asked under policy `unique` only.
         untrainable: gives the reason why the content makes no row, None when it makes one.
     """
-    reason = _by_facts(known, terms, fits)
-    detail = None
+    reason = _by_identity(known, terms)
+    if reason is None and not _well_known(known, terms, fits):
+        reason = Reason.EVIDENCE
     if reason is None:
-        detail = known.untrainable or untrainable()
-        if detail is not None:
-            reason = Reason.NOT_TRAINABLE
-        elif not _within(known.tool_calls, terms.caps.tool_calls):
-            reason = Reason.TOOL_CALLS
-    return Verdict(known.id, reason, detail, _qualified(known), known.model, known.grader)
+        reason = _by_outcome(known, terms)
+    if reason is not None:
+        return Verdict(reason)
+    detail = known.untrainable or untrainable()
+    if detail is not None:
+        return Verdict(Reason.NOT_TRAINABLE, detail)
+    return Verdict(None if _within(known.tool_calls, terms.caps.tool_calls) else Reason.TOOL_CALLS)
 
 
-def choose(verdicts: Iterable[Verdict], caps: Caps) -> Selected:
-    """Return what an export takes of the traces that `verdicts` are about, each trace once, in any order."""
-    excluded = dict.fromkeys(Reason, 0)
-    details: Counter[str] = Counter()
-    passed = []
-    count = 0
-    for verdict in verdicts:
-        count += 1
-        if verdict.reason is None:
-            passed.append(verdict)
-            continue
-        excluded[verdict.reason] += 1
-        if verdict.detail is not None:
-            details[verdict.detail] += 1
-    passed.sort(key=lambda verdict: verdict.id)
+def choose(judged: Judged, caps: Caps) -> Selected:
+    """Return what an export takes of the traces that were judged."""
+    excluded = {reason: judged.excluded[reason] for reason in Reason}
+    passed = sorted(judged.passed, key=lambda trace: trace.id)
+    count = len(passed) + judged.excluded.total()
     first = _first_of_each_task(passed, caps.per_task)
     taken = first if caps.total is None else first[: caps.total]
     excluded[Reason.PER_TASK] = len(passed) - len(first)
     excluded[Reason.TOTAL] = len(first) - len(taken)
     return Selected(
-        ids=tuple(verdict.id for verdict in taken),
+        ids=tuple(trace.id for trace in taken),
         traces=count,
+        superseded=judged.superseded,
         excluded=excluded,
-        not_trainable=dict(sorted(details.items())),
-        models=_counted(verdict.model for verdict in taken),
-        graders=_counted(verdict.grader for verdict in taken),
+        not_trainable=dict(sorted(judged.details.items())),
+        models=_counted(trace.model for trace in taken),
+        graders=_counted(trace.grader for trace in taken),
     )
 
 
@@ -270,20 +306,26 @@ def _limits(selected: Selected, caps: Caps, needed: int) -> list[str]:
     return found
 
 
-def _by_facts(known: Facts, terms: Terms, fits: Callable[[], Collection[str]]) -> Reason | None:
-    """Return the first of the reasons before `not-trainable`; None when there is none."""
-    checks: tuple[tuple[Reason, Callable[[], bool]], ...] = (
-        (Reason.RETRACTED, lambda: known.retracted),
-        (Reason.CONTESTED, lambda: known.contested),
-        (Reason.MIXED, lambda: known.mixed),
-        (Reason.NO_FINGERPRINT, lambda: known.fingerprint is None),
-        (Reason.OTHER_HARNESS, lambda: known.fingerprint not in terms.accepted),
-        (Reason.OTHER_MODEL, lambda: not _of_models(known.model, terms.models)),
-        (Reason.EVIDENCE, lambda: not _well_known(known, terms, fits)),
-        (Reason.OUTCOME, lambda: known.status != "success"),
-        (Reason.EVALUATION_TASK, lambda: _for_evaluation(known, terms.evaluation)),
+def _by_identity(known: Facts, terms: Terms) -> Reason | None:
+    """Return the first of the reasons before `evidence`; None when there is none."""
+    reasons = (Reason.RETRACTED, Reason.CONTESTED, Reason.MIXED, Reason.NO_FINGERPRINT, Reason.OTHER_HARNESS)
+    holds = (
+        known.retracted,
+        known.contested,
+        known.mixed,
+        known.fingerprint is None,
+        known.fingerprint not in terms.accepted,
     )
-    return next((reason for reason, holds in checks if holds()), None)
+    if any(holds):
+        return next(compress(reasons, holds))
+    return None if _of_models(known.model, terms.models) else Reason.OTHER_MODEL
+
+
+def _by_outcome(known: Facts, terms: Terms) -> Reason | None:
+    """Return the first of the reasons between `evidence` and `not-trainable`; None when there is none."""
+    if known.status != "success":
+        return Reason.OUTCOME
+    return Reason.EVALUATION_TASK if _for_evaluation(known, terms.evaluation) else None
 
 
 def _well_known(known: Facts, terms: Terms, fits: Callable[[], Collection[str]]) -> bool:
@@ -332,18 +374,18 @@ def _within(count: int, limits: tuple[int, int] | None) -> bool:
     return limits is None or limits[0] <= count <= limits[1]
 
 
-def _first_of_each_task(passed: list[Verdict], per_task: int | None) -> list[Verdict]:
+def _first_of_each_task(passed: list[Passed], per_task: int | None) -> list[Passed]:
     if per_task is None:
         return passed
     seen: Counter[str] = Counter()
     first = []
-    for verdict in passed:
-        if verdict.task is None:
-            first.append(verdict)
+    for trace in passed:
+        if trace.task is None:
+            first.append(trace)
             continue
-        seen[verdict.task] += 1
-        if seen[verdict.task] <= per_task:
-            first.append(verdict)
+        seen[trace.task] += 1
+        if seen[trace.task] <= per_task:
+            first.append(trace)
     return first
 
 

@@ -57,10 +57,12 @@ class Parameters(Value):
 
 
 class Counts(Value):
-    """Where every trace of the store went: `traces` is `rows` and all of `excluded` together."""
+    """Where every stored trace went: `traces` is `rows` and all of `excluded`; with `superseded` it is the store."""
 
     traces: int
     """Traces looked at: every one in the store that no newer importer has read again."""
+    superseded: int
+    """Traces not looked at, since others, made of the same records by newer importers, stand for them."""
     rows: int
     """Rows written."""
     excluded: dict[str, int]

@@ -13,9 +13,9 @@ from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.errors import IntegrityError, UnknownNameError, UsageError
 from tracemark.store import selection as choose
-from tracemark.store.catalogue import Catalogue, Stored
+from tracemark.store.catalogue import Apart, Catalogue, Plain, Stored
 from tracemark.store.layout import Layout
-from tracemark.store.row import trajectory_slice
+from tracemark.store.row import trajectory_of, trajectory_slice
 from tracemark.store.segment import Location, read_line, read_lines
 from tracemark.store.selection import Batch, Decisions, Selection, State
 from tracemark.store.state import Statement
@@ -87,8 +87,7 @@ class Reading:
         if stored is None:
             raise UnknownNameError(f"there is no trace {trace_id}", hint="tracemark traces list")
         line = read_line(self.layout.path(stored.file), stored.location)
-        if digest.sha256(trajectory_slice(line)) != trace_id:
-            raise IntegrityError("a stored trace is not what its id says", where=trace_id, hint="tracemark check")
+        trajectory_of(line, trace_id)
         return line
 
     def raw(self, trace_id: str) -> bytes:
@@ -129,6 +128,27 @@ class Reading:
         for state in self.select(wanted, decisions):
             return state
         raise UnknownNameError(f"there is no trace {trace_id}", hint="tracemark traces list")
+
+    def split(
+        self, fingerprints: Collection[str], decisions: Decisions = _NOTHING
+    ) -> tuple[Iterator[Batch], list[Plain]]:
+        """Return the traces that may count under one of `fingerprints`, and counts of all the others.
+
+        The others were first stated under another fingerprint or none, and nothing that was stated or decided later is
+        about them. Superseded traces are on either side.
+
+        Args:
+            fingerprints: present fingerprints.
+            decisions: the ledger's decisions.
+
+        Raises:
+            IntegrityError: when a file that holds a statement which must be read is damaged.
+        """
+        refresh(self.catalogue, self.layout)
+        decided = [*decisions.retracted, *decisions.stamps]
+        apart = Apart(fingerprints, map(bytes.fromhex, decided), map(bytes.fromhex, decisions.retracted_records))
+        states = (choose.state_of(*found, decisions) for found in self.catalogue.select_apart(apart))
+        return choose.batches(self.layout.traces, states), self.catalogue.count_but(apart)
 
     def batches(self, selection: Selection, decisions: Decisions = _NOTHING) -> Iterator[Batch]:
         """Yield the traces that are wanted, one picklable batch a segment; see `select`."""

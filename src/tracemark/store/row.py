@@ -177,6 +177,26 @@ def trajectory_slice(line: bytes) -> bytes:
     return line[_split(line) + len(_SLICE) : -1]
 
 
+def trajectory_of(line: bytes, trace_id: str) -> bytes:
+    """Return the canonical bytes of the trajectory in a stored line, after proving that they give its id.
+
+    Args:
+        line: the stored line.
+        trace_id: the trace's id, 64 hexadecimal digits.
+
+    Raises:
+        IntegrityError: when the line holds no such trajectory.
+    """
+    # the digest tells the right member, so the head need not be read to find it
+    start = line.find(_SLICE)
+    raw = line[start + len(_SLICE) : -1]
+    if start < 0 or digest.sha256(raw) != trace_id:
+        raw = trajectory_slice(line)
+        if digest.sha256(raw) != trace_id:
+            raise IntegrityError("a stored trace is not what its id says", where=trace_id, hint="tracemark check")
+    return raw
+
+
 def head_of(line: bytes) -> dict[str, JSON]:
     """Return the members of a stored line but `trajectory`, without parsing the trajectory.
 

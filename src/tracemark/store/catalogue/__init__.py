@@ -4,7 +4,16 @@ Beside `migrations` the only place that knows SQL. Rows come from `row` and `ann
 file. `reader` answers questions and can open a catalogue read-only; `writer` enters and removes data files.
 """
 
-from tracemark.store.catalogue.reader import SCHEMA, CatalogueError, Reader, Restated, Stored, UnusableError
+from tracemark.store.catalogue.reader import (
+    SCHEMA,
+    Apart,
+    CatalogueError,
+    Plain,
+    Reader,
+    Restated,
+    Stored,
+    UnusableError,
+)
 from tracemark.store.catalogue.writer import Catalogue
 
-__all__ = ["SCHEMA", "Catalogue", "CatalogueError", "Reader", "Restated", "Stored", "UnusableError"]
+__all__ = ["SCHEMA", "Apart", "Catalogue", "CatalogueError", "Plain", "Reader", "Restated", "Stored", "UnusableError"]

@@ -64,6 +64,40 @@ class Restated(NamedTuple):
     """For each fingerprint that a statement declares, the fields of that statement."""
 
 
+class Apart:
+    """Which traces must be looked at one by one; of all others it is enough to count them.
+
+    Args:
+        fingerprints: those of which a trace may be wanted.
+        ids: traces about which somebody decided.
+        records: digests of raw records about which somebody decided.
+    """
+
+    def __init__(self, fingerprints: Iterable[str], ids: Iterable[bytes], records: Iterable[bytes]) -> None:
+        names = sorted(fingerprints)
+        keys = [digest.canonical(sorted(map(key_of, digests))).decode() for digests in (ids, records)]
+        self.others = (
+            f"coalesce(fingerprint, '') NOT IN ({_marks(names)}) AND id NOT IN (SELECT id FROM restated)"
+            " AND key NOT IN (SELECT value FROM json_each(?)) AND raw_key NOT IN (SELECT value FROM json_each(?))"
+        )
+        """The condition that holds for the others."""
+        self.parameters = (*names, *keys)
+        """What is bound in it."""
+
+
+class Plain(NamedTuple):
+    """Traces about which nothing was stated or decided after they were stored, counted."""
+
+    fingerprint: str | None
+    """Their fingerprint."""
+    mixed: bool
+    """Whether more than one harness was at work."""
+    superseded: bool
+    """Whether another trace replaces each of them."""
+    traces: int
+    """How many there are."""
+
+
 class Reader:
     """An open catalogue that is only asked.
 
@@ -137,27 +171,42 @@ class Reader:
                 fingerprint; None instead of them for all.
             ids: only these traces; None for all.
         """
+        if ids is not None:
+            return self._standing(iter(sorted(self.lookup(ids), key=lambda stored: stored[1:])), ids)
+        if fingerprints is None:
+            return self._standing(self._where("", ()), None)
+        names = sorted(name for name in fingerprints if name is not None)
+        missing = " OR fingerprint IS NULL" if None in fingerprints else ""
+        where = f"WHERE fingerprint IN ({_marks(names)}){missing} OR id IN (SELECT id FROM restated)"
+        return self._standing(self._where(where, names), None)
+
+    def select_apart(self, apart: Apart) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
+        """Yield the traces that must be looked at one by one, see `select`."""
+        return self._standing(self._where(f"WHERE NOT ({apart.others})", apart.parameters), None)
+
+    def count_but(self, apart: Apart) -> list[Plain]:
+        """Return counts of all traces but those that `select_apart` gives."""
+        query = (
+            "SELECT fingerprint, mixed, id IN (SELECT old FROM replaced) AS superseded, count(*) FROM traces"
+            f" WHERE {apart.others} GROUP BY fingerprint, mixed, superseded"
+        )
+        return [Plain(r[0], bool(r[1]), bool(r[2]), r[3]) for r in self._db.execute(query, apart.parameters)]
+
+    def _standing(
+        self, rows: Iterator[Stored], ids: Collection[bytes] | None
+    ) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
         restated = {
             row[0]: row[1:] for row in self._of_traces("SELECT id, fields, conflicts, choices FROM restated", "id", ids)
         }
         replaced: dict[bytes, tuple[bytes, ...]] = {}
         for old, new in sorted(self._of_traces("SELECT old, new FROM replaced", "old", ids)):
             replaced[old] = (*replaced.get(old, ()), new)
-        if ids is None:
-            rows = self._of_fingerprints(fingerprints)
-        else:
-            rows = iter(sorted(self.lookup(ids), key=lambda stored: stored[1:]))
         for stored in rows:
             identity = stored.row.id
             text = restated.get(identity)
             yield stored, _restated(text) if text else None, replaced.get(identity, ())
 
-    def _of_fingerprints(self, fingerprints: Collection[str | None] | None) -> Iterator[Stored]:
-        where, parameters = "", []
-        if fingerprints is not None:
-            parameters = sorted(name for name in fingerprints if name is not None)
-            missing = " OR fingerprint IS NULL" if None in fingerprints else ""
-            where = f"WHERE fingerprint IN ({_marks(parameters)}){missing} OR id IN (SELECT id FROM restated)"
+    def _where(self, where: str, parameters: Sequence[str]) -> Iterator[Stored]:
         query = (
             f"SELECT {COLUMNS} FROM traces JOIN (SELECT number AS n, path FROM files) ON n = file {where}"
             ' ORDER BY path, frame_offset, "offset"'
