@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
+from tracemark.model.harness import COMPONENTS
 from tracemark.model.value import Digest, Fingerprint, Maybe, Value
 
 Evidence = Literal["recorded", "recovered", "corroborated", "claimed", "unrecorded"]
@@ -126,11 +127,12 @@ def fingerprint_of(stamp: Mapping[str, Any]) -> str | None:
 
 
 def evidence_of(stamp: Mapping[str, Any]) -> str:
-    """Return the evidence of a stored stamp, that of its weakest component; `unrecorded` without a declared half."""
-    declared = stamp.get("declared")
-    if not declared:
-        return "unrecorded"
-    return weakest(component["evidence"] for component in declared["components"].values())
+    """Return the evidence of a stored stamp, that of its weakest component.
+
+    All four components count, so one that nobody declared makes it `unrecorded`.
+    """
+    components = (stamp.get("declared") or {}).get("components") or {}
+    return weakest(components[name]["evidence"] if name in components else "unrecorded" for name in COMPONENTS)
 
 
 def corroborated_parts(stamp: Mapping[str, Any]) -> int:

@@ -1,0 +1,44 @@
+"""What a stamp is worth: its weakest component, and all four count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark.model.harness import COMPONENTS
+from tracemark.model.stamp import EVIDENCE, component_stamp, evidence_of, weakest
+
+
+def stamp(evidence: Sequence[str]) -> dict[str, Any]:
+    """Return a stamp whose components, from the first on, have this evidence; the rest is not declared."""
+    parts = {"only": "0" * 64}
+    components = {
+        name: component_stamp("0" * 64, parts, {"only": value})
+        for name, value in zip(COMPONENTS, evidence, strict=False)
+    }
+    return {"declared": {"components": components}}
+
+
+@given(st.lists(st.sampled_from(EVIDENCE), min_size=4, max_size=4))
+def test_a_whole_stamp_is_worth_its_weakest_component(evidence: list[str]) -> None:
+    assert evidence_of(stamp(evidence)) == weakest(evidence)
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_a_component_that_nobody_declared_is_unrecorded_and_so_is_the_stamp(count: int) -> None:
+    assert evidence_of(stamp(["recorded"] * count)) == "unrecorded"
+
+
+@pytest.mark.parametrize("nothing", [{}, {"declared": {}}, {"observed": {}}])
+def test_a_stamp_that_declares_nothing_is_unrecorded(nothing: dict[str, Any]) -> None:
+    assert evidence_of(nothing) == "unrecorded"
+
+
+def test_a_component_without_parts_lowers_nothing() -> None:
+    vacuous = stamp(["claimed"] * 4)
+    vacuous["declared"]["components"]["runtime"] = component_stamp("0" * 64, {}, {})
+    assert evidence_of(vacuous) == "claimed"
