@@ -420,6 +420,17 @@ def test_a_stamp_made_for_another_trajectory_is_only_claimed(document: Make, nam
     assert "claimed" in repairs(item)
 
 
+SEEN = {"observed": {"prompt_templates": [{"part": "system", "form": "rendered", "digest": "e" * 64}]}}
+
+
+@pytest.mark.parametrize("stamp", [SEEN, {**STAMP, **SEEN}])
+def test_what_was_seen_of_another_trajectory_is_not_seen_of_this_one(document: Make, stamp: dict[str, Any]) -> None:
+    item = trace(document(extra={"tracemark": {"harness": stamp, "trajectory": "d" * 64}}))
+    assert "observed" not in (item.stamp or {})
+    trace_id = digest.sha256(trace(document()).trajectory_bytes)
+    assert trace(document(extra={"tracemark": {"harness": stamp, "trajectory": trace_id}})).stamp == stamp
+
+
 @pytest.mark.parametrize(
     "carried",
     [

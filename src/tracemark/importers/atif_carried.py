@@ -1,7 +1,8 @@
 """What an ATIF document carries of an earlier stay in a store: the root's `extra.tracemark`.
 
 It is believed as far as it can be checked: its members must have the shapes that are stored, and a stamp must name the
-trajectory that it was made for. What is not understood stays in the document, where it does no harm.
+trajectory that it was made for; of another trajectory's, the observed digests are dropped and the rest is claimed. What
+is not understood stays in the document, where it does no harm.
 """
 
 from __future__ import annotations
@@ -60,14 +61,16 @@ def take(document: dict[str, Any]) -> Carried:
 
 
 def _lowered(stamp: dict[str, Any]) -> dict[str, Any]:
-    declared = stamp.get("declared")
+    # what was seen of another content is not seen here; where the two disagreed with the harness stays a warning
+    kept = {name: value for name, value in stamp.items() if name != "observed"}
+    declared = kept.get("declared")
     if not declared:
-        return stamp
+        return kept
     components = {
         name: {**_fall(component), "parts": {part: _fall(entry) for part, entry in component["parts"].items()}}
         for name, component in declared["components"].items()
     }
-    return {**stamp, "declared": {**declared, "components": components}}
+    return {**kept, "declared": {**declared, "components": components}}
 
 
 def _fall(entry: dict[str, Any]) -> dict[str, Any]:
