@@ -23,6 +23,7 @@ from tracemark.errors import (
 )
 from tracemark.findings import Severity
 from tracemark.ledger import chain
+from tracemark.model.annotation import build
 
 from .conftest import CLOCK, Shop, document, write_version
 
@@ -246,6 +247,39 @@ def test_an_audit_after_a_stamp_shows_the_parts_of_the_harness_that_was_settled(
         identity = Corpus(shop.root).resolve(name).identity
         assert (shown.fingerprint, shown.conflicts) == (identity.fingerprint, [])
         assert {c: value["digest"] for c, value in shown.components.items()} == dict(identity.components)
+
+
+@pytest.mark.parametrize("harness", ["desk_a", "desk_c", "none"])
+def test_a_stamp_does_not_pretend_to_settle_what_is_disputed_about_the_outcome(shop: Shop, harness: str) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    assert shop.ingest([document("t-0", reward=0.0)], name="again").contested == 1
+    trace = shop.ids()["t-0"]
+    with pytest.raises(NegativeAnswerError, match=r"disputed is outcome\.reward, outcome\.status") as refused:
+        decisions.stamp(shop.root, trace, harness, "it was a success", CLOCK)
+    assert (refused.value.where, kinds(shop)) == (trace, [])
+    assert f"tracemark retract {trace[:12]} --reason TEXT" in str(refused.value.hint)
+
+
+def test_a_statement_that_names_the_wrong_one_settles_a_dispute_about_the_outcome(shop: Shop) -> None:
+    shop.ingest([document("t-0", reward=0.0)], name="again")
+    trace = shop.ids()["t-0"]
+    with open_store(shop.root) as store:
+        (wrong,) = store.annotations("outcomes", trace)
+        right = build("outcomes", {"outcome": {"status": "success"}}, {"name": "by hand", "version": "1"}, trace)
+        store.commit_annotations("outcomes", [{**right, "supersedes": [wrong.digest]}])
+    assert audit.audit(shop.root, trace).conflicts == []
+    shop.accept()
+    assert shop.export().rows == 3
+
+
+def test_a_harness_and_an_outcome_in_dispute_are_settled_one_by_one(shop: Shop) -> None:
+    trace = contested(shop)
+    shop.ingest([document("c-1", reward=0.0)], "desk_a", "contested")
+    for name in ("desk_c", "desk_a"):
+        decisions.stamp(shop.root, trace, name, "the log names it", CLOCK)
+        shown = audit.audit(shop.root, trace)
+        assert shown.fingerprint == shop.fingerprint(name)
+        assert shown.conflicts == ["outcome.reward", "outcome.status"]
 
 
 def test_a_stamp_can_name_a_harness_that_nobody_claimed_or_none(shop: Shop) -> None:

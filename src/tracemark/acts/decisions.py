@@ -136,7 +136,8 @@ def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> De
 
     Raises:
         UnknownNameError: when no trace or no harness answers.
-        NegativeAnswerError: when the trace is settled so already, or its content excludes the harness.
+        NegativeAnswerError: when the trace is settled so already, when its content excludes the harness, or when what
+            statements dispute is not the harness, so that settling it would settle nothing.
         IntegrityError: when the stored bytes are not those of the id.
         UsageError: when the reason is empty.
     """
@@ -148,12 +149,25 @@ def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> De
         trace_id = store.resolve(trace)
         if corpus.decisions.stamps.get(trace_id, "") == fingerprint:
             raise NegativeAnswerError("the trace is settled so already", where=trace_id, hint=_audit(trace_id))
+        _require_disputed_harness(store, trace_id)
         if chosen is not None:
             _require_possible(store, trace_id, chosen)
             # its texts must be stored before anything counts under it
             store.commit_harness(chosen.fingerprint, snapshot.write(chosen))
     entry = chain.append(root / chain.NAME, Kind.STAMP, {"trace": trace_id, "fingerprint": fingerprint}, reason, clock)
     return Decided((), Kind.STAMP.value, trace_id, entry.digest)
+
+
+def _require_disputed_harness(store: Store, trace_id: str) -> None:
+    """Make sure that statements about a contested trace dispute its harness, which is all that a stamp settles."""
+    disputed = store.state(trace_id).conflicts
+    if disputed and not any(member.startswith("harness.") for member in disputed):
+        raise NegativeAnswerError(
+            f"a stamp settles whose the trace is, and nobody disputes that; disputed is {', '.join(disputed)}",
+            where=trace_id,
+            hint=f"tracemark retract {trace_id[:12]} --reason TEXT takes it out; a later statement can replace an"
+            " earlier one by naming it (docs/format/store.md)",
+        )
 
 
 def _require_possible(store: Store, trace_id: str, harness: Harness) -> None:

@@ -251,7 +251,10 @@ def _of_standing(trace_id: str, where: str, known: Facts, present: Present) -> I
     if known.retracted:
         yield finding("export-trace-retracted", where, f"{trace_id} was retracted")
     if known.contested:
-        hint = f"tracemark stamp {trace_id[:12]} --harness NAME|FINGERPRINT|none --reason TEXT, then export again"
+        hint = (
+            f"tracemark audit {trace_id[:12]} says what is disputed; a harness is settled by tracemark stamp"
+            f" {trace_id[:12]} --harness NAME|FINGERPRINT|none --reason TEXT; then export again"
+        )
         yield finding("export-trace-contested", where, f"statements about {trace_id} disagree", hint)
     elif known.fingerprint not in present.accepted:
         made_by = known.fingerprint or "no known harness"

@@ -24,6 +24,7 @@ def command(
     """Decide under which harness a trace counts.
 
     Settles a contested trace, or one that nobody or somebody wrongly named a harness for. The decision goes into the
-    ledger; what the trace itself says stays as it is. A harness that the content of the trace excludes is refused.
+    ledger; what the trace itself says stays as it is. A harness that the content of the trace excludes is refused, and so
+    is a trace of which something else than the harness is contested.
     """
     return show(decisions.stamp(corpus(ctx), trace, harness, reason, SystemClock()), output)
