@@ -8,8 +8,9 @@ Invariants:
 - nothing of a harness is executed; comparing is linear in the content;
 - what is absent proves nothing: no message of a role, no recorded tools, an empty list, a tool that was never called;
 - nor does a recorded definition of a bound tool that cannot be read, and it hides nothing of the others;
-- prefixes, suffixes and length limits of handlers, and templates too short or too open at their ends, can contradict
-  and never corroborate; `runtime` is always only claimed;
+- prefixes, suffixes and length limits of handlers, and templates too short or with ends too short or open, can
+  contradict and never corroborate; `runtime` is always only claimed;
+- what stands in a hole of a template is compared with nothing;
 - evidence `recorded` and `recovered` is not given here, and a judgement of one harness knows nothing of another.
 """
 
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 MINIMUM_LITERAL = 64
 """Characters of literal text from which on a template that fits corroborates."""
+
+MINIMUM_END = 16
+"""Characters, white space not counted, that the first and the last literal piece of such a template hold at least.
+
+A hole swallows whatever stands in it. Behind a hole in front of a single `.` the whole rest of a changed prompt may
+stand, as long as it ends with a full stop: an end proves something only when no other text is likely to end so."""
 
 _CACHE = 256
 _ROLES = {"developer": "system", "agent": "assistant"}
@@ -295,7 +302,9 @@ def _where(template: _Template, found: list[tuple[str, str, int | None]]) -> lis
 
 
 def _proves(fitting: Pattern) -> bool:
-    return fitting.begins and fitting.ends and fitting.size >= MINIMUM_LITERAL
+    if not (fitting.begins and fitting.ends) or fitting.size < MINIMUM_LITERAL:
+        return False
+    return all(len("".join(end.split())) >= MINIMUM_END for end in (fitting.literals[0], fitting.literals[-1]))
 
 
 def _tool_contradiction(name: str, text: str) -> Contradiction:
