@@ -24,6 +24,7 @@ from tracemark.errors import (
 from tracemark.findings import Severity
 from tracemark.ledger import chain
 from tracemark.model.annotation import build
+from tracemark.model.decision import Kind
 
 from .conftest import CLOCK, Shop, document, write_version
 
@@ -375,3 +376,51 @@ def test_a_trace_that_was_settled_keeps_the_places_where_an_earlier_statement_wa
     assert [(place["harness"], place["part"]) for place in shown.contradictions] == [("desk_b", "system")]
     (row,) = [row for row in traces.list_(shop.root, traces.TraceFilter()).traces if row["trace_id"] == trace]
     assert (row["harness"], row["flags"]) == ("desk_a", ["contradicted"])
+
+
+# --- decisions that came in by another way than the verbs
+
+
+def decide_by_hand(shop: Shop, trace: str, name: str) -> None:
+    """Append a decision to the ledger as a merge of branches does."""
+    subject = {"trace": trace, "fingerprint": shop.fingerprint(name)}
+    chain.append(shop.root / chain.NAME, Kind.STAMP, subject, "merged from an older branch", CLOCK)
+
+
+@pytest.mark.parametrize("claimed", ["desk_a", None])
+def test_a_decision_that_the_content_excludes_is_named_by_check_and_audit(shop: Shop, claimed: str | None) -> None:
+    shop.ingest([document("z-1", extra="Quite different.")], claimed, "different")
+    trace = shop.ids()["z-1"]
+    decide_by_hand(shop, trace, "desk_a")
+    (found,) = [found for found in health.check(shop.root).findings if found.severity is Severity.ERROR]
+    assert (found.code, found.where) == ("decision-refuted", f"trace {trace[:12]}")
+    assert shop.fingerprint() in found.message
+    shown = audit.audit(shop.root, trace)
+    assert [found.code for found in shown.findings] == ["decision-refuted"]
+    decisions.stamp(shop.root, trace, "none", "it was another harness", CLOCK)
+    assert problems(shop) == []
+    assert audit.audit(shop.root, trace).findings == ()
+
+
+def test_a_decision_does_not_bring_a_trace_that_refutes_its_harness_into_an_export(shop: Shop) -> None:
+    shop.ingest([document("z-1", extra="Quite different.")], "desk_a", "different")
+    trace = shop.ids()["z-1"]
+    shop.accept()
+    shop.set(("evidence: unique", "evidence: claimed"))
+    decide_by_hand(shop, trace, "desk_a")
+    report = shop.export()
+    assert (report.rows, report.excluded["no-fingerprint"]) == (3, 1)
+    shown = audit.audit(shop.root, trace)
+    assert (shown.fingerprint, shown.harness, shown.evidence) == (None, None, "claimed")
+    # and it is still an error to claim so
+    assert shop.ingest([document("z-1", extra="Quite different.")], "desk_a", "different").contradicted == 1
+
+
+def test_a_void_decision_does_not_hide_what_a_damaged_store_is_told_of(shop: Shop) -> None:
+    shop.ingest([document("z-1", extra="Quite different.")], "desk_a", "different")
+    decide_by_hand(shop, shop.ids()["z-1"], "desk_a")
+    for path in (shop.root / "traces" / "segments").rglob("*.zst"):
+        path.write_bytes(path.read_bytes()[:-9])
+    assert set(problems(shop)) == {"file-damaged"}
+    (shop.root / ".tracemark" / "catalogue.db").unlink()
+    assert set(problems(shop)) == {"file-damaged"}

@@ -23,10 +23,11 @@ from tracemark.errors import IntegrityError, UnknownNameError
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters.select import facts
-from tracemark.findings import Report
+from tracemark.findings import Finding, Report
 from tracemark.harness.declared import Comparison, compare
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, fits
+from tracemark.store.check import decision_refuted
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.state import Joined
@@ -161,15 +162,16 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         UnknownNameError: when there is no such trace.
         IntegrityError: when the stored bytes are not those of the id.
     """
-    decisions = corpus.store_decisions
+    decisions = store.applied(corpus.store_decisions)
     state = store.state(trace_id, decisions)
     line = digest.load_canonical(store.get(trace_id))
     fingerprint = state.row.fingerprint
     said = store.statements([trace_id])[trace_id]
     joined = standing(said, state, decisions, corpus.by_fingerprint.get(fingerprint or ""))
     content = content_in(line)
+    fitting = fits(corpus.matchers.values(), content)
     return TraceAudit(
-        findings=(*not_pulled(corpus), *store.findings),
+        findings=(*not_pulled(corpus), *store.findings, *_refuted(corpus, trace_id, decisions, fitting)),
         trace_id=trace_id,
         fingerprint=fingerprint,
         harness=(corpus.name_of(fingerprint) or state.row.harness) if fingerprint else None,
@@ -177,7 +179,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         evidence=state.row.evidence,
         components=components(joined.harness),
         contradictions=contradictions(said),
-        fits=fits(corpus.matchers.values(), content),
+        fits=fitting,
         accepted=fingerprint is not None and fingerprint in corpus.equivalents(),
         accepted_harness=corpus.accepted,
         differs_in=_differences(corpus, joined, content),
@@ -190,6 +192,15 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         retracted=state.retracted,
         superseded_by=list(state.superseded_by),
     )
+
+
+def _refuted(corpus: Corpus, trace_id: str, decisions: Decisions, fitting: Collection[str]) -> list[Finding]:
+    """Return the finding that a decision puts a trace under a harness which its content excludes."""
+    decided = corpus.store_decisions.stamps.get(trace_id)
+    excluded = decided in decisions.void.values() or (decided in corpus.matchers and decided not in fitting)
+    if decided is None or not excluded:
+        return []
+    return [decision_refuted(trace_id, decided)]
 
 
 def audit_export(root: Path, folder: Path) -> ExportAudit:

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.pinned import LOCK, missing, unpinned, unpinned_segments
+from tracemark.acts.provenance import content_in
 from tracemark.digest import JSON
 from tracemark.errors import NotPulledError, ParamsError
 from tracemark.findings import Finding, Report, finding
@@ -17,6 +20,7 @@ from tracemark.harness import check as checks
 from tracemark.harness import snapshot
 from tracemark.ledger import chain, params
 from tracemark.store.check import check as check_store
+from tracemark.store.check import check_decisions
 from tracemark.store.layout import Layout
 
 
@@ -65,6 +69,7 @@ def check(root: Path) -> CheckReport:
         decisions = len(corpus.chain.entries)
         proved.append("every ledger entry is what was written, and every entry that it names is there")
         findings += corpus.decisions.conflicts
+        findings += check_decisions(Layout(root), corpus.decisions.stamps, partial(_excludes, corpus))
     findings += _params(corpus, decided=not problems)
     findings += corpus.harness_findings
     findings += checks.together(corpus.harnesses)
@@ -94,6 +99,11 @@ def reindex(root: Path, text: bool = False) -> ReindexReport:
 
 def _fingerprint_of(value: JSON) -> str:
     return snapshot.read(value).fingerprint
+
+
+def _excludes(corpus: Corpus, fingerprint: str, line: bytes) -> bool:
+    matcher = corpus.matchers.get(fingerprint)
+    return matcher is not None and matcher.judge(content_in(digest.load_canonical(line))).contradicted
 
 
 def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:

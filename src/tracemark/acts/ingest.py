@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -269,7 +269,8 @@ class _Run:
             known: those of them of which more has been stated than this once.
         """
         refuted = {trace_id for trace_id, _ in contradicted}
-        kept = self._known.standing(refuted & known) | self._decided(refuted) if refuted else set()
+        decided = self._decided() if refuted else {}
+        kept = self._known.standing(refuted & (known | decided.keys()), decided)
         self._tally.count["contradicted"] += len(refuted - kept)
         self._tally.count["refuted"] += len(kept)
         for trace_id, found in contradicted:
@@ -278,13 +279,13 @@ class _Run:
             else:
                 self._tally.note([found])
 
-    def _decided(self, ids: Iterable[str]) -> set[str]:
-        """Return those of `ids` of which the ledger settles the harness."""
+    def _decided(self) -> Mapping[str, str | None]:
+        """Return what the ledger settles of traces."""
         try:
-            return set(self._corpus.decisions.stamps).intersection(ids)
+            return self._corpus.decisions.stamps
         except LedgerChainError:
             # a ledger that does not verify settles nothing; `check` says so, and runs are stored all the same
-            return set()
+            return {}
 
     def _commit(self, job: Sequence[Settled], refuted: Mapping[str, set[str]]) -> None:
         """Commit what became of the drafts of one job: what is said a second time before what is said first.

@@ -30,6 +30,7 @@ from tracemark.model.annotation import build
 from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Stored
+from tracemark.store.deciding import refuted_by
 from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.row import Projection, TraceRow, head_of, project_line, trajectory_slice
 from tracemark.store.segment import Location, iterate
@@ -136,13 +137,21 @@ class Known:
         """Return those of `ids` that are stored."""
         return set(self._lookup(list(ids)))
 
-    def standing(self, ids: Collection[str]) -> set[str]:
+    def standing(self, ids: Collection[str], stamps: Mapping[str, str | None]) -> set[str]:
         """Return those of `ids` that count under a harness, whatever else was stated for them and refuted.
+
+        Args:
+            ids: traces.
+            stamps: what the ledger settles of traces; what the content refutes settles nothing.
 
         Raises:
             IntegrityError: when a stored statement that must be compared is damaged.
         """
-        return {name for name, said in self._statements(list(ids)).items() if fingerprint_of(join(said).harness)}
+        return {
+            trace_id
+            for trace_id, said in self._statements(ids).items()
+            if (trace_id in stamps and stamps[trace_id] not in refuted_by(said)) or fingerprint_of(join(said).harness)
+        }
 
     def _pack_again(
         self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings, context: JobContext

@@ -33,7 +33,7 @@ def standing(said: Sequence[Statement], state: State, decisions: Decisions, harn
     Args:
         said: the statements in force about it.
         state: the trace as it stands.
-        decisions: what people decided.
+        decisions: what people decided, as far as it holds (`Reading.applied`).
         harness: the one of `state.row.fingerprint`; None when it is not known, or there is none.
     """
     joined = join(said)
@@ -89,7 +89,7 @@ def worded(places: Sequence[Mapping[str, Any]]) -> str:
     first = places[0]
     step = f", step {first['step']}" if "step" in first else ""
     more = "" if len(places) == 1 else f" (and {len(places) - 1} more)"
-    return f"{first['component']} {first['part']}{step}: {first['text']!r}{more}"
+    return f"{first['component']} {first['part']}{step}: {first['text']}{more}"
 
 
 def content_in(line: Mapping[str, Any]) -> Content:

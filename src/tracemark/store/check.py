@@ -7,7 +7,7 @@ store (which would catch up) and no file for writing; the catalogue is read by a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from tracemark.errors import IntegrityError, TracemarkError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED, project_annotation, project_refused
 from tracemark.store.catalogue import SCHEMA, CatalogueError, Reader
+from tracemark.store.deciding import void_among
 from tracemark.store.layout import SUFFIX, Layout, partition_of
 from tracemark.store.row import TraceRow, project_line
-from tracemark.store.segment import Location, iterate
+from tracemark.store.segment import Location, iterate, read_line
 
 _SHOWN = 20
 
@@ -102,6 +103,42 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
         catalogue.close()
     findings += [finding("stranger-file", name, "it is no part of a store") for name in layout.strangers()[:_SHOWN]]
     return Checked(tuple(findings), _proved(counts, fingerprint_of is not None, catalogue is not None), counts)
+
+
+def check_decisions(
+    layout: Layout, stamps: Mapping[str, str | None], excludes: Callable[[str, bytes], bool]
+) -> list[Finding]:
+    """Return a finding for each decision that puts a trace under a harness which its content excludes.
+
+    Args:
+        layout: the corpus.
+        stamps: trace id to the fingerprint under which the ledger settles it; None settles that it counts under none.
+        excludes: tells of a fingerprint and a stored line whether the content excludes the harness, as far as anybody
+            knows it.
+    """
+    catalogue, _ = _catalogue(layout)
+    if catalogue is None:
+        return []
+    ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
+    try:
+        void = void_among(catalogue, layout, stamps, ids)
+        for stored in catalogue.lookup(ids):
+            trace, fingerprint = stored.row.trace_id, stamps[stored.row.trace_id] or ""
+            if trace not in void and excludes(fingerprint, read_line(layout.path(stored.file), stored.location)):
+                void[trace] = fingerprint
+    except IntegrityError:
+        # the file that is damaged is a finding already
+        return []
+    finally:
+        catalogue.close()
+    return [decision_refuted(trace, fingerprint) for trace, fingerprint in sorted(void.items())]
+
+
+def decision_refuted(trace_id: str, fingerprint: str) -> Finding:
+    """Return the finding that a trace is settled under a harness which its content excludes."""
+    short = trace_id[:12]
+    hint = f"tracemark audit {short}, then tracemark stamp {short} --harness NAME|FINGERPRINT|none --reason TEXT"
+    return finding("decision-refuted", f"trace {short}", f"its content excludes {fingerprint}", hint)
 
 
 def _examine(job: _Job) -> _Examined:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.errors import IntegrityError, UnknownNameError, UsageError
+from tracemark.store import deciding
 from tracemark.store import selection as choose
 from tracemark.store.catalogue import Apart, Catalogue, Plain, Stored
 from tracemark.store.layout import Layout
@@ -109,7 +110,7 @@ class Reading:
         Raises:
             IntegrityError: when a file that holds a statement which must be read is damaged.
         """
-        refresh(self.catalogue, self.layout)
+        decisions = self.applied(decisions)
         # a decision may give any trace any fingerprint, so the catalogue cannot tell then
         fingerprints = None if decisions.stamps else selection.fingerprints
         ids = None if selection.traces is None else [bytes.fromhex(trace) for trace in selection.traces]
@@ -117,6 +118,15 @@ class Reading:
             state = choose.state_of(stored, restated, replaced_by, decisions)
             if selection.matches(state):
                 yield state
+
+    def applied(self, decisions: Decisions) -> Decisions:
+        """Return the ledger's decisions as far as they hold, given what is stored.
+
+        Raises:
+            IntegrityError: when a file that holds a statement which must be read is damaged.
+        """
+        refresh(self.catalogue, self.layout)
+        return deciding.applied(self.catalogue, self.layout, decisions)
 
     def state(self, trace_id: str, decisions: Decisions = _NOTHING) -> State:
         """Return the present state of one trace.
@@ -144,7 +154,7 @@ class Reading:
         Raises:
             IntegrityError: when a file that holds a statement which must be read is damaged.
         """
-        refresh(self.catalogue, self.layout)
+        decisions = self.applied(decisions)
         decided = [*decisions.retracted, *decisions.stamps]
         apart = Apart(fingerprints, map(bytes.fromhex, decided), map(bytes.fromhex, decisions.retracted_records))
         states = (choose.state_of(*found, decisions) for found in self.catalogue.select_apart(apart))

@@ -28,6 +28,9 @@ class Decisions:
     """Digests of raw records whose traces are retracted with them."""
     stamps: Mapping[str, str | None] = field(default_factory=dict)
     """Trace id to the fingerprint that settles its harness; None for a trace that is to have none."""
+    void: Mapping[str, str] = field(default_factory=dict)
+    """Those of them that cannot hold, because a statement says that the content refutes that harness; the store fills
+    it in and takes them out of `stamps`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
-from tracemark.store.catalogue import Catalogue, Restated
+from tracemark.store.catalogue import Catalogue, Reader, Restated
 from tracemark.store.layout import Layout
 from tracemark.store.row import HEAD_FIELDS, TraceRow, head_of, head_values
 from tracemark.store.segment import read_lines
@@ -23,7 +23,7 @@ _BATCH = 256
 _STAMP_FIELDS = ("fingerprint", "harness", "evidence", "corroborated", "contradicted")
 
 
-def statements(catalogue: Catalogue, layout: Layout, ids: Collection[bytes]) -> dict[bytes, list[Statement]]:
+def statements(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> dict[bytes, list[Statement]]:
     """Return the statements in force about each of `ids`, the first statement first; traces not present are left out.
 
     Raises:
@@ -62,7 +62,7 @@ def refresh(catalogue: Catalogue, layout: Layout) -> None:
             catalogue.restate([(i, _restated(rows[i], said[i]) if i in said else None) for i in ids])
 
 
-def _read(catalogue: Catalogue, layout: Layout, ids: Collection[bytes]) -> Iterator[tuple[bytes, str, Statement]]:
+def _read(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> Iterator[tuple[bytes, str, Statement]]:
     for file, group in groupby(catalogue.statement_places(ids), key=lambda place: place[3]):
         places = list(group)
         for place, line in zip(places, read_lines(layout.path(file), [p[4] for p in places]), strict=True):
