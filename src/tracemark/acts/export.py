@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from tracemark import __version__, digest, engine
 from tracemark.acts.corpus import Corpus, open_store
@@ -26,7 +26,17 @@ from tracemark.durable import make_folder, sync_folder, write_atomic
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
-from tracemark.exporters.select import Facts, Judged, Selected, Terms, choose, facts, judge, require_enough
+from tracemark.exporters.select import (
+    ContentNeededError,
+    Facts,
+    Judged,
+    Selected,
+    Terms,
+    choose,
+    facts,
+    judge,
+    require_enough,
+)
 from tracemark.findings import Finding, Report
 from tracemark.model.annotation import build
 from tracemark.model.export import File, Manifest
@@ -70,10 +80,6 @@ class ExportReport(Report):
     """The reason `not-trainable` in detail."""
     manifest: str
     """Path of the manifest, as the folder was given."""
-
-
-class _ContentNeededError(Exception):
-    """The catalogue alone cannot decide."""
 
 
 def sft(root: Path, out: Path) -> ExportReport:
@@ -146,7 +152,7 @@ def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, judged: Judg
             judged.superseded += plain.traces
         else:
             known = Facts("", plain.fingerprint, "unknown", 0, mixed=plain.mixed)
-            judged.note(known, judge(known, terms, _ask, _ask), plain.traces)
+            judged.note(known, judge(known, terms), plain.traces)
     harnesses = tuple(corpus.harnesses)
     bound = {fingerprint: corpus.offered(fingerprint) for fingerprint in sorted(terms.accepted)}
     for number, batch in enumerate(batches):
@@ -162,13 +168,9 @@ def _undecided(batch: Batch, terms: Terms, judged: Judged) -> Iterator[tuple[Loc
             continue
         known = facts(state)
         try:
-            judged.note(known, judge(known, terms, _ask, _ask))
-        except _ContentNeededError:
+            judged.note(known, judge(known, terms))
+        except ContentNeededError:
             yield state.location, known
-
-
-def _ask() -> Any:
-    raise _ContentNeededError
 
 
 def _write(corpus: Corpus, store: Store, out: Path, selected: Selected, terms: Terms, rows: dict[str, Row]) -> Manifest:

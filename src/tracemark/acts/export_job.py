@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import digest
+from tracemark.acts.fitting import Fitting
 from tracemark.exporters import sft
-from tracemark.exporters.select import Facts, Judged, Terms, Verdict, judge
+from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, Verdict, judge
 from tracemark.harness.harness import Harness
-from tracemark.harness.match import Matcher, fits
+from tracemark.harness.match import Matcher
 from tracemark.importers.atif import content_of
 from tracemark.store.row import trajectory_of
 from tracemark.store.segment import Location, read_lines
@@ -68,13 +69,13 @@ def work(job: ExportJob) -> JobResult:
     Raises:
         IntegrityError: when a stored trace is not what its id says.
     """
-    matchers = [Matcher(harness) for harness in job.harnesses]
+    fitting = Fitting([Matcher(harness) for harness in job.harnesses])
     judged = Judged()
     rows: dict[str, Row] = {}
     lines = read_lines(job.segment, (location for location, _ in job.traces))
     with job.spool.open("wb") as spool:
         for (_, known), line in zip(job.traces, lines, strict=True):
-            verdict, row = _judge(line, known, job.terms, matchers, job.bound.get(known.fingerprint or ""))
+            verdict, row = _judge(line, known, job, fitting)
             judged.note(known, verdict)
             if row is not None:
                 rows[known.id] = Row(job.spool, spool.tell(), len(row))
@@ -82,15 +83,20 @@ def work(job: ExportJob) -> JobResult:
     return JobResult(judged, rows)
 
 
-def _judge(
-    line: bytes, known: Facts, terms: Terms, matchers: list[Matcher], bound: Sequence[dict[str, Any]] | None
-) -> tuple[Verdict, bytes | None]:
+def _judge(line: bytes, known: Facts, job: ExportJob, fitting: Fitting) -> tuple[Verdict, bytes | None]:
+    likely = fitting.at_most(line)
+    if likely is not None and job.terms.accepted.issuperset(likely):
+        try:
+            # of a trace that is left out for what the catalogue knows, only the first reason is asked
+            return judge(known, job.terms, lambda: likely), None
+        except ContentNeededError:
+            pass
     trajectory = digest.load_canonical(trajectory_of(line, known.id))
     rendered: list[sft.Rendered] = []
 
     def untrainable() -> str | None:
-        rendered.append(sft.render(trajectory, known, bound))
+        rendered.append(sft.render(trajectory, known, job.bound.get(known.fingerprint or "")))
         return rendered[0].untrainable
 
-    verdict = judge(known, terms, lambda: fits(matchers, content_of(trajectory)), untrainable)
+    verdict = judge(known, job.terms, lambda: fitting.of(line, content_of(trajectory)), untrainable)
     return verdict, rendered[0].line if rendered and verdict.reason is None else None

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tracemark.errors import ExportRefusedError
 from tracemark.ledger.params import Caps, Policy
@@ -218,8 +218,20 @@ class Selected:
     """Rows by who judged them; sorted by name."""
 
 
+class ContentNeededError(Exception):
+    """What the catalogue knows of a trace does not decide."""
+
+
+def unread() -> Any:
+    """Stand in for what only the content of a trace can say, where it has not been read."""
+    raise ContentNeededError
+
+
 def judge(
-    known: Facts, terms: Terms, fits: Callable[[], Collection[str]], untrainable: Callable[[], str | None]
+    known: Facts,
+    terms: Terms,
+    fits: Callable[[], Collection[str]] = unread,
+    untrainable: Callable[[], str | None] = unread,
 ) -> Verdict:
     """Return what the filter says of one trace by itself.
 
@@ -228,6 +240,9 @@ def judge(
         terms: the terms of the export.
         fits: gives the known fingerprints that the content does not exclude; asked under policy `unique` only.
         untrainable: gives the reason why the content makes no row, None when it makes one.
+
+    Raises:
+        ContentNeededError: when the content must be asked, and `unread` stands in for it.
     """
     reason = _by_identity(known, terms)
     if reason is None and not _well_known(known, terms, fits):

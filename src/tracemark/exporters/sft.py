@@ -228,7 +228,7 @@ def _answer(call: dict[str, JSON], result: dict[str, JSON]) -> dict[str, JSON]:
 
 def _seen(result: Mapping[str, JSON]) -> str | list[dict[str, str]]:
     """Return the content of a result."""
-    if rewritten.in_result(result):
+    if "extra" in result and rewritten.in_result(result):
         raise _UntrainableError("rewritten")
     return _content(result.get("content"))
 

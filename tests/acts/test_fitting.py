@@ -1,0 +1,124 @@
+"""What a stamp leaves open is never less than what fits; and it spares reading traces that are left out anyway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemark import digest
+from tracemark.acts import export_job
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.fitting import Fitting
+from tracemark.errors import ExportRefusedError
+from tracemark.harness.match import fits
+from tracemark.importers.atif import content_of
+from tracemark.store.selection import Selection
+
+from .conftest import SCHEMA, Shop, document, write_version
+
+
+def lines(root: Path) -> list[bytes]:
+    with open_store(root) as store:
+        return [line for _, line in store.lines(store.select(Selection(superseded=True)))]
+
+
+def seen(shop: Shop, fitting: Fitting, line: bytes) -> list[str]:
+    return fitting.of(line, content_of(digest.load_canonical(line)["trajectory"]))
+
+
+def names(shop: Shop, fingerprints: list[str] | None) -> list[str]:
+    return sorted(Corpus(shop.root).by_fingerprint[one].name for one in fingerprints or [])
+
+
+def by_task(shop: Shop) -> dict[str, bytes]:
+    return {digest.load_canonical(line)["run"]["task"]: line for line in lines(shop.root)}
+
+
+@pytest.fixture
+def fitting(shop: Shop) -> Fitting:
+    return Fitting(list(Corpus(shop.root).matchers.values()))
+
+
+def test_what_fits_is_exact_and_a_stamp_that_was_seen_answers_for_the_next(shop: Shop, fitting: Fitting) -> None:
+    found = by_task(shop)
+    assert fitting.at_most(found["t-0"]) is None
+    assert names(shop, seen(shop, fitting, found["t-0"])) == ["desk_a"]
+    assert names(shop, fitting.at_most(found["t-1"])) == ["desk_a"]
+    assert fitting.at_most(found["u-0"]) is None
+    assert names(shop, seen(shop, fitting, found["u-0"])) == ["desk_b"]
+
+
+def test_what_only_the_rest_of_a_trace_excludes_stays_open(shop: Shop) -> None:
+    folder = write_version(shop.root, "desk_short")
+    manifest = folder / "harness.yaml"
+    manifest.write_text(manifest.read_text().replace("observe.py:observe'", "observe.py:observe', max_characters: 3"))
+    shop.ingest([document("n-1")], None, "unclaimed")
+    fitting = Fitting(list(Corpus(shop.root).matchers.values()))
+    found = by_task(shop)
+    assert names(shop, seen(shop, fitting, found["t-0"])) == ["desk_a"]
+    assert names(shop, fitting.at_most(found["t-1"])) == ["desk_a", "desk_short"]
+
+
+def without_tools(made: dict[str, Any]) -> dict[str, Any]:
+    del made["agent"]["tool_definitions"]
+    return made
+
+
+def without_prompt(made: dict[str, Any]) -> dict[str, Any]:
+    made["steps"] = [{**step, "step_id": n} for n, step in enumerate(made["steps"][1:], 1)]
+    return made
+
+
+def with_another_tool(made: dict[str, Any]) -> dict[str, Any]:
+    made["agent"]["tool_definitions"] = [{"type": "function", "function": {**SCHEMA, "description": "Another."}}]
+    return made
+
+
+def test_at_most_is_never_less_than_what_fits(shop: Shop) -> None:
+    changes = [without_tools, without_prompt, with_another_tool, lambda made: without_tools(without_prompt(made))]
+    made = [change(document(f"n-{n}-{m}")) for n, change in enumerate(changes) for m in range(2)]
+    shop.ingest(made, None, "unclaimed")
+    fitting = Fitting(list(Corpus(shop.root).matchers.values()))
+    for line in lines(shop.root):
+        exact = seen(shop, fitting, line)
+        assert exact == fits(Corpus(shop.root).matchers.values(), content_of(digest.load_canonical(line)["trajectory"]))
+        assert set(exact) <= set(fitting.at_most(line) or [])
+
+
+def test_a_part_that_is_called_outcome_says_nothing_of_others() -> None:
+    line = b'{"format":"f","harness":{"declared":{"parts":{"a":1,"outcome":{"digest":"x"}}}},"outcome":{},"run":{}}'
+    fitting = Fitting([])
+    assert fitting.of(line, content_of({"agent": {"name": "a"}, "steps": []})) == []
+    assert fitting.at_most(line) == []
+
+
+def test_a_failure_is_not_read_when_its_stamp_tells_the_first_reason(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.ingest([document(f"f-{n}", reward=0.0) for n in range(5)], name="failed")
+    shop.accept()
+    read: list[str] = []
+    whole = export_job.trajectory_of
+
+    def counting(line: bytes, trace_id: str) -> bytes:
+        read.append(trace_id)
+        return whole(line, trace_id)
+
+    monkeypatch.setattr(export_job, "trajectory_of", counting)
+    monkeypatch.setenv("TRACEMARK_WORKERS", "1")
+    report = shop.export()
+    assert (report.rows, report.excluded["outcome"], report.excluded["evidence"]) == (3, 5, 0)
+    # one job for each segment; the first of each stamp is read
+    assert len(read) == 3 + 1
+
+
+def test_the_first_reason_does_not_depend_on_what_was_seen_before(shop: Shop) -> None:
+    shop.ingest([document(f"f-{n}", reward=0.0) for n in range(3)], name="failed")
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    shop.accept()
+    shop.set(("minimum: 1 ", "minimum: 0 "))
+    with pytest.raises(ExportRefusedError) as refused:
+        shop.export()
+    assert "left out: other-harness 2, evidence 6" in refused.value.message
