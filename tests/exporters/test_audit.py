@@ -61,7 +61,7 @@ class Export:
 
     def change(self, name: str, **changes: Any) -> None:
         held = self.store[name]
-        self.store[name] = replace(held, facts=replace(held.facts, **changes))
+        self.store[name] = replace(held, facts=held.facts._replace(**changes))
 
     def edit(self, name: str, edit: Callable[[bytes], bytes]) -> None:
         path = self.folder / name

@@ -61,7 +61,7 @@ WORSE: dict[Reason, dict[str, Any]] = {
 
 @pytest.mark.parametrize("expected", WORSE)
 def test_each_reason_is_found_by_itself(expected: Reason) -> None:
-    assert reason(replace(GOOD, **WORSE[expected])) is expected
+    assert reason(GOOD._replace(**WORSE[expected])) is expected
 
 
 def test_the_first_of_several_reasons_is_given_in_the_order_of_the_enumeration() -> None:
@@ -70,7 +70,7 @@ def test_the_first_of_several_reasons_is_given_in_the_order_of_the_enumeration()
         changes |= WORSE[expected]
         if expected is Reason.OTHER_HARNESS:
             changes["fingerprint"] = B
-        assert reason(replace(GOOD, **changes)) is expected
+        assert reason(GOOD._replace(**changes)) is expected
 
 
 def test_every_reason_but_the_last_two_is_tried_here() -> None:
@@ -79,12 +79,12 @@ def test_every_reason_but_the_last_two_is_tried_here() -> None:
 
 @pytest.mark.parametrize("status", ["failure", "error", "unknown"])
 def test_only_a_recorded_success_counts(status: str) -> None:
-    assert reason(replace(GOOD, status=status)) is Reason.OUTCOME
+    assert reason(GOOD._replace(status=status)) is Reason.OUTCOME
 
 
 def test_a_fingerprint_declared_equivalent_counts_as_the_accepted_one() -> None:
     both = replace(TERMS, accepted=frozenset({A, B}))
-    seen = replace(GOOD, fingerprint=B, evidence="claimed")
+    seen = GOOD._replace(fingerprint=B, evidence="claimed")
     assert reason(seen, both, fits=[A, B]) is None
     assert reason(seen, both, fits=[A, B, C]) is Reason.EVIDENCE
 
@@ -107,7 +107,7 @@ def test_a_fingerprint_declared_equivalent_counts_as_the_accepted_one() -> None:
 def test_a_policy_asks_how_well_the_harness_is_known(
     policy: str, evidence: str, corroborated: int, fits: list[str], taken: bool
 ) -> None:
-    known = replace(GOOD, evidence=evidence, corroborated=corroborated)
+    known = GOOD._replace(evidence=evidence, corroborated=corroborated)
     assert (reason(known, replace(TERMS, policy=Policy(policy)), fits) is None) is taken
 
 
@@ -118,7 +118,7 @@ def test_an_incomplete_closure_counts_as_claimed_under_the_policy_recorded_alone
 
 
 def test_a_trace_without_a_task_is_left_out_as_soon_as_there_is_an_evaluation_set() -> None:
-    unknown = replace(GOOD, task=None)
+    unknown = GOOD._replace(task=None)
     assert reason(unknown) is Reason.EVALUATION_TASK
     assert reason(unknown, replace(TERMS, evaluation=frozenset())) is None
 
@@ -126,8 +126,8 @@ def test_a_trace_without_a_task_is_left_out_as_soon_as_there_is_an_evaluation_se
 def test_models_are_named_with_or_without_a_revision() -> None:
     assert reason(GOOD, replace(TERMS, models=frozenset({"m@1"}))) is None
     assert reason(GOOD, replace(TERMS, models=frozenset({"m@2"}))) is Reason.OTHER_MODEL
-    assert reason(replace(GOOD, model=None)) is Reason.OTHER_MODEL
-    assert reason(replace(GOOD, model=None), replace(TERMS, models=frozenset())) is None
+    assert reason(GOOD._replace(model=None)) is Reason.OTHER_MODEL
+    assert reason(GOOD._replace(model=None), replace(TERMS, models=frozenset())) is None
 
 
 def test_the_content_is_asked_for_its_reason_and_the_reason_is_told() -> None:
@@ -139,14 +139,14 @@ def test_what_costs_work_is_asked_for_only_when_it_decides() -> None:
     def never() -> Any:
         raise AssertionError("asked in vain")
 
-    assert judge(replace(GOOD, fingerprint=B), TERMS, never, never).reason is Reason.OTHER_HARNESS
-    assert judge(replace(GOOD, status="failure"), TERMS, never, never).reason is Reason.OUTCOME
-    assert judge(replace(GOOD, untrainable="rendered"), TERMS, never, never).reason is Reason.NOT_TRAINABLE
+    assert judge(GOOD._replace(fingerprint=B), TERMS, never, never).reason is Reason.OTHER_HARNESS
+    assert judge(GOOD._replace(status="failure"), TERMS, never, never).reason is Reason.OUTCOME
+    assert judge(GOOD._replace(untrainable="rendered"), TERMS, never, never).reason is Reason.NOT_TRAINABLE
 
 
 @pytest.mark.parametrize(("calls", "taken"), [(1, False), (2, True), (60, True), (61, False)])
 def test_the_limits_of_tool_calls_are_both_allowed(calls: int, taken: bool) -> None:
-    assert (reason(replace(GOOD, tool_calls=calls)) is None) is taken
+    assert (reason(GOOD._replace(tool_calls=calls)) is None) is taken
 
 
 def chosen(*known: Facts, caps: Caps = OFF) -> Selected:
@@ -158,7 +158,7 @@ def chosen(*known: Facts, caps: Caps = OFF) -> Selected:
 
 
 def trace(number: int, **changes: Any) -> Facts:
-    return replace(GOOD, id=f"{number:064x}", **changes)
+    return GOOD._replace(id=f"{number:064x}", **changes)
 
 
 def test_of_one_task_the_smallest_id_is_taken() -> None:

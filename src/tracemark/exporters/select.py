@@ -63,8 +63,7 @@ class Reason(StrEnum):
     """Enough others were taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What the filter and a row's columns must know of one trace, as it stands now. None means that nobody says."""
 
     id: str
