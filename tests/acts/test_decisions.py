@@ -307,7 +307,7 @@ def test_a_stamp_stores_the_harness_before_the_decision_that_names_it(shop: Shop
 
 
 def other_prompt(shop: Shop) -> str:
-    return "prompt_templates system, step 1: '"
+    return "prompt_templates system, step 1: at character "
 
 
 def other_tool(shop: Shop) -> str:
@@ -315,7 +315,7 @@ def other_tool(shop: Shop) -> str:
     (folder / "system.txt").write_text((shop.root / "harness_versions" / "desk_a" / "system.txt").read_text())
     schema = json.loads((folder / "look.json").read_text())
     (folder / "look.json").write_text(json.dumps({**schema, "description": "Look another order up."}))
-    return "tool_bindings look: 'offered with another definition"
+    return "tool_bindings look: another definition, at character "
 
 
 def shorter_observations(shop: Shop) -> str:
@@ -323,7 +323,7 @@ def shorter_observations(shop: Shop) -> str:
     (folder / "system.txt").write_text((shop.root / "harness_versions" / "desk_a" / "system.txt").read_text())
     manifest = (folder / "harness.yaml").read_text()
     (folder / "harness.yaml").write_text(manifest.replace("observe.py:observe'}", "observe.py:observe', prefix: seen}"))
-    return 'observation_handlers observe, step 3: "does not begin as declared'
+    return "observation_handlers observe, step 3: expected to begin with 'seen' found "
 
 
 @pytest.mark.parametrize("exclude", [other_prompt, other_tool, shorter_observations])
@@ -353,7 +353,7 @@ def test_what_an_importer_saw_and_no_trajectory_keeps_excludes_a_harness_too(sho
     run = document("n-1", extra="Be brief.")
     run["extra"]["tracemark"]["harness"] = {"declared": declared, "contradictions": [place]}
     shop.ingest([run], None, "carried")
-    with pytest.raises(NegativeAnswerError, match="runtime limits: 'another limit'"):
+    with pytest.raises(NegativeAnswerError, match="runtime limits: another limit"):
         decisions.stamp(shop.root, shop.ids()["n-1"], "desk_b", "the log names it", CLOCK)
     assert kinds(shop) == []
 

@@ -9,8 +9,12 @@ import pytest
 from tracemark import digest
 from tracemark.harness.harness import load
 from tracemark.harness.match import Content, Matcher, fits
+from tracemark.harness.templates import EXCERPT
 
-SYSTEM = "You answer for the desk. Look things up before you change them.\nIt is {today}; the policy:\n{policy}\nHere it ends; act now."
+SYSTEM = (
+    "You answer for the desk. Look things up before you change them.\n"
+    "It is {today}; the policy:\n{policy}\nHere it ends; act now."
+)
 TOOL = {"name": "get", "description": "Read.", "parameters": {"type": "object", "properties": {}}}
 OTHER = {"name": "put", "description": "Write.", "parameters": {"type": "object", "properties": {}}}
 
@@ -50,7 +54,10 @@ def test_a_message_that_the_template_cannot_give_contradicts_with_step_and_text(
     assert judgement.evidence["prompt_templates"] == {"main": "claimed"}
     (found,) = judgement.contradictions
     assert (found.component, found.part, found.step) == ("prompt_templates", "main", 1)
-    assert "after you change" in found.text
+    assert found.text == (
+        "at character 41: expected '…k things up before you change them.\\nIt is ' found '…k things up after you change"
+        " them.\\nIt is {today}; the po…'"
+    )
     assert found.as_json() == {
         "component": "prompt_templates",
         "part": "main",
@@ -184,6 +191,10 @@ def test_another_definition_of_a_bound_tool_contradicts(matcher: Any) -> None:
     judgement = matcher(tool_bindings=bound(TOOL)).judge(with_tools([{**TOOL, "description": "Read!"}]))
     assert [found.part for found in judgement.contradictions] == ["get"]
     assert judgement.evidence["tool_bindings"] == {"get": "claimed"}
+    assert judgement.contradictions[0].text.startswith("another definition, at character 21: expected '")
+    assert """Read.",""" in judgement.contradictions[0].text
+    assert """Read!",""" in judgement.contradictions[0].text
+    assert len(judgement.contradictions[0].text) <= EXCERPT
 
 
 def test_a_bound_tool_that_is_missing_contradicts_unless_subsets_are_offered(matcher: Any) -> None:
@@ -246,17 +257,20 @@ def test_calls_do_not_contradict_a_harness_that_reads_its_actions_from_the_text(
 
 
 @pytest.mark.parametrize(
-    ("claim", "text"),
+    ("claim", "text", "words"),
     [
-        ({"max_characters": 5}, "123456"),
-        ({"prefix": "Output: "}, "12345"),
-        ({"suffix": "\n[end]"}, "12345"),
+        ({"max_characters": 5}, "123456", "expected at most 5 characters found 6: '123456'"),
+        ({"prefix": "Output: "}, "12345", "expected to begin with 'Output: ' found '12345'"),
+        ({"suffix": "\n[end]"}, "12345", r"expected to end with '\n[end]' found '12345'"),
     ],
 )
-def test_what_a_handler_declares_can_only_contradict(matcher: Any, claim: dict[str, Any], text: str) -> None:
+def test_what_a_handler_declares_can_only_contradict(
+    matcher: Any, claim: dict[str, Any], text: str, words: str
+) -> None:
     handler = matcher(observation_handlers=[{"name": "cut", "entry": "code.py:run", **claim}])
     (found,) = handler.judge(Content(observations=[(4, text)])).contradictions
     assert (found.component, found.part, found.step) == ("observation_handlers", "cut", 4)
+    assert found.text == words
     kept = claim.get("prefix", "") + "1" + claim.get("suffix", "")
     judgement = handler.judge(Content(observations=[(4, kept)]))
     assert judgement.evidence["observation_handlers"] == {"cut": "claimed"}

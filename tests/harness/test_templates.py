@@ -101,12 +101,47 @@ def test_what_stands_before_a_separator_is_compared_by_itself() -> None:
     assert whole.before("Task:") is whole
 
 
-def test_an_excerpt_shows_the_place_of_the_disagreement_and_is_short() -> None:
+@pytest.mark.parametrize(
+    ("text", "message", "expected"),
+    [
+        ("Rules.\n\n\nTask", "Rules.\n\nTask", r"at character 9: expected 'Rules.\n\n\nTask' found 'Rules.\n\nTask'"),
+        ("Rules.", "Rules. More.", "at character 7: expected 'Rules.' found 'Rules. More.'"),
+        ("", "More", "at character 1: expected '' found 'More'"),
+        ("You are {x} now.", "I am C now.", "at character 1: expected 'You are ' found 'I am C now.'"),
+        ("It is {x}, then {y}!", "It is A, than B!", "at character 12: expected ', then ' found 'It is A, than B!'"),
+        (
+            "It is {x}. Go on.",
+            "It is A. Go on. Or not.",
+            "at character 16: expected '. Go on.' found '…is A. Go on. Or not.'",
+        ),
+        ("It is {x}. Go on.", "It is A. Go in.", "at character 13: expected '. Go on.' found 'It is A. Go in.'"),
+        ("{x}aa{y}", "bbbb", "at character 1: expected 'aa' found 'bbbb'"),
+        ("aba{x}aba", "aba", "at character 3: expected 'aba' found 'aba'"),
+    ],
+)
+def test_a_difference_shows_both_sides_around_its_place(text: str, message: str, expected: str) -> None:
+    assert made(text, "format").difference(message) == expected
+
+
+def test_a_difference_deep_in_a_text_is_shown_and_not_what_agrees() -> None:
     found = made("x" * 500 + "{a}" + "y" * 300, "format")
     text = "x" * 400 + "HERE" + "x" * 400
-    assert "HERE" in found.excerpt(text, 0)
-    assert len(found.excerpt(text, 0)) <= EXCERPT
-    assert len(found.excerpt(text, 1)) <= EXCERPT
+    assert found.difference(text).startswith("at character 401: expected '…xxx")
+    assert "HERE" in found.difference(text)
+    assert found.difference("x" * 500 + "y" * 300) == ""
+
+
+def test_what_stands_behind_a_separator_is_part_of_the_difference() -> None:
+    prefix = made("Rules.\n\n\nTask: {x}", "format").before("Task:").followed_by("Task:")
+    assert prefix.difference("Rules.\n\nTask:").endswith(r"expected 'Rules.\n\n\nTask:' found 'Rules.\n\nTask:'")
+
+
+@given(st.lists(st.tuples(st.booleans(), st.text(max_size=30)), max_size=5), st.text(max_size=200))
+def test_a_difference_is_short_and_empty_exactly_for_what_fits(parts: list[tuple[bool, str]], text: str) -> None:
+    source = "".join("{x}" if hole else word.replace("{", "").replace("}", "") for hole, word in parts)
+    found = made(source, "format")
+    assert (found.difference(text) == "") is (found.disagreement(text) is None)
+    assert len(found.difference(text)) <= EXCERPT
 
 
 pieces = st.lists(st.tuples(st.booleans(), words), max_size=6)

@@ -38,7 +38,7 @@ def test_the_two_words_for_the_system_role_are_one(make_harness: Any, declared: 
     texts = [(harness.manifest.prompt_templates[0], SENT)]
     assert compare.request(harness, texts, [{"role": sent, "content": SENT}], None) == []
     (found,) = compare.request(harness, texts, [{"role": sent, "content": "Help"}], None)
-    assert (found.part, found.text) == ("main", "Help")
+    assert (found.part, found.text) == ("main", "at character 2: expected 'Hurry. Help' found 'Help'")
 
 
 @pytest.mark.parametrize("content", ["Help", None, 7, [], [{"type": "text", "text": 7}]])

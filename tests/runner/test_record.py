@@ -244,7 +244,8 @@ def test_a_first_request_that_is_not_what_was_rendered_contradicts(start: Any) -
         rec.request([{"role": "system", "content": system}, {"role": "user", "content": "Help"}])
         rec.request([{"role": "system", "content": "a later request is not looked at"}])
     (found,) = events(rec.path, "contradiction")
-    assert found["contradiction"] == {"component": "prompt_templates", "part": "task", "text": "Help"}
+    text = "at character 2: expected 'Hurry. Help' found 'Help'"
+    assert found["contradiction"] == {"component": "prompt_templates", "part": "task", "text": text}
 
 
 def test_tools_of_the_request_that_are_not_the_bound_ones_contradict(start: Any) -> None:

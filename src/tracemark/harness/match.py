@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracemark import digest
-from tracemark.harness.templates import EXCERPT, Pattern, pattern
+from tracemark.harness.templates import EXCERPT, Pattern, differing, pattern, shared_beginning
 from tracemark.harness.tools import read_tools
 from tracemark.model.harness import COMPONENTS, ObservationHandler
 
@@ -70,7 +70,7 @@ class Contradiction(NamedTuple):
     step: int | None
     """Step id in the trajectory; None when the place is not a step."""
     text: str
-    """What was found there, at most `EXCERPT` characters."""
+    """What was expected and what was found, with its place in the text; at most `EXCERPT` characters."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the stored form; `step` is absent when there is none."""
@@ -175,7 +175,7 @@ class Matcher:
                 _, text, step = found[0]
                 contradictions.append(
                     Contradiction(
-                        "prompt_templates", template.name, step, self._excerpt(template, text, content.prompt_cut)
+                        "prompt_templates", template.name, step, self._difference(template, text, content.prompt_cut)
                     )
                 )
         return frozenset(corroborated)
@@ -201,14 +201,13 @@ class Matcher:
                 self._cut[template.name, separator] = known
         return known
 
-    def _excerpt(self, template: _Template, text: str, separator: str | None) -> str:
-        compared = template.pattern
-        if separator and separator in text:
+    def _difference(self, template: _Template, text: str, separator: str | None) -> str:
+        place = text.find(separator) if separator else -1
+        if separator and place >= 0:
             prefix = self._prefix(template, separator)
-            before = text[: text.find(separator)]
-            if prefix.disagreement(before) is not None:
-                compared, text = prefix, before
-        return compared.excerpt(text, compared.disagreement(text) or 0)
+            if prefix.disagreement(text[:place]) is not None:
+                return prefix.followed_by(separator).difference(text[: place + len(separator)])
+        return template.pattern.difference(text)
 
     def _judge_tools(self, content: Content) -> _Tools:
         if not content.tools:
@@ -232,8 +231,11 @@ class Matcher:
             bound = self._tools.get(name)
             if bound is None:
                 contradictions.append(_tool_contradiction(name, f"offered, but not bound: {shown}"))
-            elif shown != digest.canonical(bound).decode("utf-8", "replace"):
-                contradictions.append(_tool_contradiction(name, f"offered with another definition: {shown}"))
+            elif shown != (ours := digest.canonical(bound).decode("utf-8", "replace")):
+                at = shared_beginning(ours, shown)
+                said = "another definition, "
+                where = differing(ours, at, shown, at, room=EXCERPT - len(said))
+                contradictions.append(_tool_contradiction(name, said + where))
             else:
                 corroborated.append(name)
         for name in dict.fromkeys(name for name in found.unreadable if name is not None):
@@ -319,11 +321,11 @@ def _broken_claim(handler: ObservationHandler, observations: Sequence[tuple[int 
     limit, prefix, suffix = handler.max_characters, handler.prefix or "", handler.suffix or ""
     for step, text in observations:
         if limit is not None and len(text) > limit:
-            found = f"{len(text)} characters, more than {limit}: {text[:80]}"
+            found = f"expected at most {limit} characters found {len(text)}: {text[:60]!r}"
         elif prefix and not text.startswith(prefix):
-            found = f"does not begin as declared: {text[:80]}"
+            found = f"expected to begin with {prefix[:60]!r} found {text[:60]!r}"
         elif suffix and not text.endswith(suffix):
-            found = f"does not end as declared: {text[-80:]}"
+            found = f"expected to end with {suffix[-60:]!r} found {text[-60:]!r}"
         else:
             continue
         return Contradiction("observation_handlers", handler.name, step, found[:EXCERPT])

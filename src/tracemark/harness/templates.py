@@ -20,7 +20,10 @@ from tracemark.harness import includes
 from tracemark.model.harness import PromptTemplate
 
 EXCERPT = 160
-"""Characters of a message quoted where it disagrees."""
+"""Characters at most that say where a message disagrees."""
+
+_CONTEXT = 12
+_WIDTHS = (44, 32, 20, 10, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +80,68 @@ class Pattern:
             start = place + len(literals[index])
         return None
 
-    def excerpt(self, text: str, index: int) -> str:
-        """Return the part of `text` where piece `index` fails, at most `EXCERPT` characters."""
-        if not self.literals:
-            return text[:EXCERPT]
-        literal = self.literals[index]
-        if index == 0 and self.begins:
-            same = _shared_beginning(literal, text)
-            return text[max(0, same - EXCERPT // 4) :][:EXCERPT]
-        if self.ends and index == len(self.literals) - 1:
-            return text[-EXCERPT:]
-        return text[:EXCERPT]
+    def followed_by(self, text: str) -> Pattern:
+        """Return the pattern of what this one gives with `text` behind it."""
+        return _joined([*self.pieces, text])
+
+    def difference(self, text: str) -> str:
+        """Return in words where `text` first departs from the template, at most `EXCERPT` characters; "" if it fits.
+
+        A piece in the middle may stand anywhere; its place is where most of its beginning is found. Texts that differ
+        at their ends are compared from there.
+        """
+        if self.disagreement(text) is None:
+            return ""
+        literals = self.literals or ("",)
+        if self.exact or (self.begins and not text.startswith(literals[0])):
+            at = shared_beginning(literals[0], text)
+            return differing(literals[0], at, text, at)
+        start = 0
+        for literal in literals[:-1] if self.ends else literals:
+            place = text.find(literal, start)
+            if place < 0:
+                same = _found_beginning(literal, text, start)
+                return differing(literal, same, text, text.find(literal[:same], start) + same)
+            start = place + len(literal)
+        last = literals[-1]
+        place = text.rfind(last, start)
+        if place >= 0:
+            return differing(last, len(last), text, place + len(last))
+        same = shared_beginning(last[::-1], text[start:][::-1])
+        return differing(last, len(last) - same, text, len(text) - same, backwards=True)
+
+
+def differing(expected: str, inside: int, found: str, at: int, *, backwards: bool = False, room: int = EXCERPT) -> str:
+    """Return `at character N: expected '…' found '…'`, both sides cut around the place.
+
+    Args:
+        expected: the text that should have stood there.
+        inside: the place in it, an index.
+        found: the text that stands there.
+        at: the place in it, an index; shown counting from 1.
+        backwards: whether the two agree behind the place, and not in front of it.
+        room: characters that may be used.
+    """
+    shown = ""
+    for width in _WIDTHS:
+        before, behind = (width, _CONTEXT) if backwards else (_CONTEXT, width)
+        sides = [_around(text, place, before, behind) for text, place in ((expected, inside), (found, at))]
+        shown = f"at character {max(at, 1) if backwards else at + 1}: expected {sides[0]!r} found {sides[1]!r}"
+        if len(shown) <= room:
+            break
+    return shown[:room]
+
+
+def shared_beginning(one: str, other: str) -> int:
+    """Return how many characters two texts share at their beginning, by halving."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if other.startswith(one[:middle]):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def pattern(template: PromptTemplate, text: str) -> Pattern | None:
@@ -161,13 +215,18 @@ def _jinja(text: str, template: PromptTemplate) -> Pattern | None:
     return _joined(pieces)
 
 
-def _shared_beginning(one: str, other: str) -> int:
-    """Return how many characters two texts share at their beginning, by halving."""
-    low, high = 0, min(len(one), len(other))
+def _found_beginning(literal: str, text: str, start: int) -> int:
+    """Return how many characters of a literal's beginning are found somewhere in `text` from `start`, by halving."""
+    low, high = 0, len(literal)
     while low < high:
         middle = (low + high + 1) // 2
-        if other.startswith(one[:middle]):
+        if text.find(literal[:middle], start) >= 0:
             low = middle
         else:
             high = middle - 1
     return low
+
+
+def _around(text: str, place: int, before: int, behind: int) -> str:
+    first, last = max(0, place - before), place + behind
+    return ("…" if first else "") + text[first:last] + ("…" if last < len(text) else "")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracemark.harness.match import Content, Contradiction, Matcher, role_of
-from tracemark.harness.templates import EXCERPT
+from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.version import Harness
 from tracemark.importers.content import text_of
 from tracemark.model.harness import PromptTemplate, Runtime
@@ -71,9 +71,15 @@ def _unlike_rendering(
         sent = [content for role, content, _ in messages if role_of(role) == role_of(template.role)]
         compared = sent if template.position == "any" else sent[:1]
         if text not in compared:
-            excerpt = compared[0][:EXCERPT] if compared else "no such message in the request"
-            found.append(Contradiction("prompt_templates", template.name, None, excerpt))
+            found.append(Contradiction("prompt_templates", template.name, None, _unlike(text, compared)))
     return found
+
+
+def _unlike(text: str, compared: Sequence[str]) -> str:
+    if not compared:
+        return "no such message in the request"
+    at = shared_beginning(text, compared[0])
+    return differing(text, at, compared[0], at)
 
 
 def _runtime(part: str, text: str) -> Contradiction:
