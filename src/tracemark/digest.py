@@ -194,8 +194,8 @@ def _written(value: JSON, option: int, finite: bool = False) -> bytes:
         data = orjson.dumps(value, option=option)
     except orjson.JSONEncodeError:
         return _written_exactly(value, option)
-    # orjson writes NaN and infinities as null without an error; reading back and comparing is five times faster than
-    # looking at every value, and says no where a look is needed
+    # orjson writes NaN and infinities as null without an error; reading back and comparing is faster than looking at
+    # every value, and says no where a look is needed
     if not finite and b"null" in data and _has_null(data) and orjson.loads(data) != value:
         _refuse_not_finite(value)
     return data

@@ -4,7 +4,7 @@ A heavy verb is a function of one picklable job (a segment, a byte range of a so
 Results come back in the order of the jobs, whatever order they end in, so that a run does not depend on timing. No more
 than a few jobs per worker are under way, so memory does not grow with their number.
 
-Workers are forked where the caller has no threads (16 ms for a pool of two), else started by a fork server. A worker
+Workers are forked where the caller has no threads (the quickest way), else started by a fork server. A worker
 ends with the process that it works for, however that ends: one that lived on would hold its locks for ever.
 """
 
@@ -56,7 +56,7 @@ def run(function: Callable[[Job], Result], jobs: Iterable[Job], *, processes: in
         for job in source:
             yield function(job)
         return
-    # 15 ms, and most commands have one job
+    # a pool is slow to import, and most commands have one job
     import multiprocessing  # noqa: PLC0415 - as above
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - as above
 

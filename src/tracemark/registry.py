@@ -52,7 +52,7 @@ class Registry:
 
     def _entry_points(self) -> dict[str, str]:
         if self._plugins is None:
-            # importlib.metadata costs 40 ms to import, and most commands never look a plugin up
+            # importlib.metadata is slow to import, and most commands never look a plugin up
             from importlib.metadata import entry_points  # noqa: PLC0415
 
             found = {point.name: point.value for point in entry_points(group=self.group)}

@@ -48,7 +48,7 @@ def pinned(root: Path) -> list[Pinned]:
     lock = root / LOCK
     if not lock.is_file():
         return []
-    from ruamel.yaml import YAML  # noqa: PLC0415  21 ms that only a pipeline's corpus pays
+    from ruamel.yaml import YAML  # noqa: PLC0415  slow, and only a pipeline's corpus has pins
     from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 
     try:

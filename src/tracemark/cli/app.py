@@ -81,7 +81,7 @@ def _group(path: str, text: str, callback: Callable[..., None] | None = None) ->
 
 
 def _typer(**settings: Any) -> typer.Typer:
-    # rich would cost 80 ms on every start, and its error pages hide ours
+    # rich would slow every start, and its error pages hide ours
     return typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, **settings)
 
 

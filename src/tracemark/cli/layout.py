@@ -165,7 +165,7 @@ def _fits(cells: Sequence[Sequence[str]]) -> bool:
 
 
 def _write_rich(header: Sequence[str], cells: Sequence[Sequence[str]], stream: TextIO) -> None:
-    # rich costs 40 ms to import, and only a terminal needs it
+    # rich is slow to import, and only a terminal needs it
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415

@@ -57,7 +57,7 @@ class TemplateSyntaxFault(Exception):  # noqa: N818 - jinja2 has the name with E
 
 def environment(options: JinjaOptions | None) -> Environment:
     """Return a Jinja environment without a loader and with the options that a manifest declares; only for parsing."""
-    # jinja2 takes 40 ms to import, and most harnesses have no template in it
+    # jinja2 is slow to import, and most harnesses have no template in it
     from jinja2 import Environment, StrictUndefined, Undefined  # noqa: PLC0415
 
     chosen = options or JinjaOptions()

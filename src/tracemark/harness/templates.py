@@ -192,7 +192,7 @@ def _format(text: str, values: Mapping[str, str]) -> Pattern | None:
 
 
 def _jinja(text: str, template: PromptTemplate) -> Pattern | None:
-    # jinja2 takes 40 ms to import, and most harnesses have no template in it
+    # jinja2 is slow to import, and most harnesses have no template in it
     from jinja2 import nodes  # noqa: PLC0415
 
     escaped = template.options is not None and template.options.autoescape

@@ -59,7 +59,7 @@ class Batches:
             return {}
         if text is None:
             return None
-        # the YAML library costs 30 ms to import, and many sources have no batch file
+        # the YAML library is slow to import, and many sources have no batch file
         from ruamel.yaml import YAML  # noqa: PLC0415
         from ruamel.yaml.error import YAMLError  # noqa: PLC0415
 

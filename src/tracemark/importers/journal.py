@@ -189,7 +189,7 @@ class JournalImporter:
         yield self._trace(record, reading, repairs)
 
     def _trace(self, record: Record, reading: _Reading, repairs: list[str]) -> Imported | Refused:
-        # pydantic costs 50 ms to import, and an ingest of other formats never comes here
+        # pydantic is slow to import, and an ingest of other formats never comes here
         from tracemark.model.trajectory import problems  # noqa: PLC0415
 
         trajectory = _trajectory(reading)

@@ -19,7 +19,7 @@ def fast(document: dict[str, Any]) -> bool:
 
 def faults(document: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what the models find wrong with `document`, as pairs of place and reason; empty when it is valid."""
-    # pydantic costs 50 ms to import, and an ordinary document never comes here
+    # pydantic is slow to import, and an ordinary document never comes here
     from tracemark.model.trajectory import problems  # noqa: PLC0415
 
     return problems(document)

@@ -1,4 +1,4 @@
-"""JSON Schemas made of the models, which answer in a tenth of their time.
+"""JSON Schemas made of the models, which answer sooner than they do.
 
 A fast schema is narrower than its model: what it accepts, the model accepts too (up to what a JSON Schema cannot say,
 which the reader checks beside it); what it does not accept is judged by the model. `docs/make_schemas.py` writes each

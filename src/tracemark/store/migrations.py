@@ -1,6 +1,6 @@
 """The catalogue's schema, as append-only steps.
 
-Imported only when a catalogue is new or old: sqlite-utils costs 90 ms to import, and most openings find everything as
+Imported only when a catalogue is new or old: sqlite-utils is slow to import, and most openings find everything as
 it should be. A step that was released is never edited; a new one is added and `SCHEMA` in `catalogue` counts them.
 """
 

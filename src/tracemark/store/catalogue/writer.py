@@ -51,7 +51,7 @@ class Catalogue(Reader):
         try:
             # a projection may lose its last transactions in a power cut: the next opening enters the files again
             self._db.execute("PRAGMA synchronous = NORMAL")
-            # random keys touch most index pages, so fewer checkpoints write each page less often (a fifth of the time)
+            # random keys touch most index pages, so fewer checkpoints write each page less often
             self._db.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
             self._upgrade(path, guard)
         except BaseException:
@@ -68,7 +68,7 @@ class Catalogue(Reader):
             )
         if version == SCHEMA:
             return
-        # sqlite-utils costs 90 ms to import
+        # sqlite-utils is slow to import
         from tracemark.store import migrations  # noqa: PLC0415
 
         with lock(guard, blocking=True):
