@@ -128,6 +128,10 @@ def test_the_card_declares_every_column_and_the_one_data_file() -> None:
     assert features["tracemark_trace_id"] == {"dtype": "string"}
 
 
+def test_the_card_says_that_text_parts_were_put_together() -> None:
+    assert "text parts, they are put together" in " ".join(manifest.card().decode().split())
+
+
 def test_the_card_says_which_order_members_have_and_that_the_models_own_is_not_stored() -> None:
     text = " ".join(manifest.card().decode().split())
     assert "in the order of the harness's own schema files" in text

@@ -138,9 +138,11 @@ def test_what_a_harness_without_native_calls_shows_is_a_user_message() -> None:
     assert messages(USER, step, END)[2] == {"role": "user", "content": "screen"}
 
 
-def test_text_parts_stay_parts() -> None:
-    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    assert messages({"source": "user", "message": parts}, END)[0]["content"] == parts
+def test_text_parts_become_one_text_as_chat_templates_make_it_so_that_a_column_has_one_type() -> None:
+    parts = [{"type": "text", "text": "a\n"}, {"type": "text", "text": "b"}]
+    assert messages({"source": "user", "message": parts}, END)[0]["content"] == "a\nb"
+    answered = act(call(), results=[result(content=parts)])
+    assert messages(USER, answered, END)[2]["content"] == "a\nb"
     assert messages({"source": "user", "message": []}, END)[0]["content"] == ""
 
 

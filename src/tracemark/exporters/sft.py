@@ -9,7 +9,10 @@ Invariants:
   (`tracemark.exporters.order`), all else is as in canonical JSON;
 - a tool that the harness binds is written in the order of its schema file, as the harness sends it; the order in which
   the model wrote its arguments is not kept by the store, so they stand in the order of the tool's properties;
-- `content` is always there, `""` where nothing was said; `reasoning_content` only where it was recorded;
+- `content` is always there and always a text, `""` where nothing was said; a list of text parts becomes the text that
+  chat templates make of it, the parts one behind the other with nothing between them. Readers that infer a column's
+  type from the file (`datasets` before 4.7) cannot read one in which some contents are lists;
+- `reasoning_content` only where it was recorded;
 - arguments are objects; every tool message names its call and its tool;
 - provenance columns begin with `tracemark_`, so that they neither collide with what a trainer looks for nor make the
   file look like a trace format of its own; they are all there, null where nobody knows.
@@ -226,20 +229,20 @@ def _answer(call: dict[str, JSON], result: dict[str, JSON]) -> dict[str, JSON]:
     return {"role": "tool", "tool_call_id": call["tool_call_id"], "name": name, "content": _seen(result)}
 
 
-def _seen(result: Mapping[str, JSON]) -> str | list[dict[str, str]]:
+def _seen(result: Mapping[str, JSON]) -> str:
     """Return the content of a result."""
     if "extra" in result and rewritten.in_result(result):
         raise _UntrainableError("rewritten")
     return _content(result.get("content"))
 
 
-def _content(value: JSON) -> str | list[dict[str, str]]:
-    """Return a message's content: the text, or its text parts; null is the empty text."""
+def _content(value: JSON) -> str:
+    """Return a message's content: the text, or its text parts put together; null is the empty text."""
     if isinstance(value, str):
         return value
     if any(part.get("type") != "text" for part in value or ()):
         raise _UntrainableError("media")
-    return [{"type": "text", "text": part["text"]} for part in value] if value else ""
+    return "".join(part["text"] for part in value or ())
 
 
 def _arrange(messages: list[dict[str, JSON]], known: Mapping[str, order.Arguments]) -> None:
