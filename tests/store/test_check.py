@@ -34,6 +34,11 @@ def filled(make, root: Path) -> Layout:
         trace = make.id_of(make.trace(1))
         store.commit_annotations("stamps", [make.annotation("stamps", trace, {"harness": make.stamp("a")})])
         store.commit_annotations("exports.sft", [make.annotation("exports.sft", None, {"traces": [trace]})])
+        wrong = make.annotation("outcomes", trace, {"outcome": {"status": "failure"}})
+        right = make.annotation("outcomes", trace, {"outcome": {"status": "success"}}, [digest.of(wrong)])
+        store.commit_annotations("outcomes", [wrong, right])
+        make.commit(store, make.trace(100, source={"supersedes": [make.id_of(make.trace(2))]}))
+        assert store.state(trace).restated
         store.commit_refused([refused("not-json", "a", "b", digest.sha256(b""), b"")])
     return Layout(root)
 
@@ -49,8 +54,8 @@ def tree(root: Path) -> dict[str, tuple[int, bytes]]:
 def test_a_whole_store_has_no_findings_and_the_check_says_what_it_proved(filled: Layout) -> None:
     checked = check(filled, snapshot_of)
     assert checked.findings == ()
-    assert checked.counts["traces"] == 72
-    assert checked.counts["annotations"] == 2
+    assert checked.counts["traces"] == 73
+    assert checked.counts["annotations"] == 4
     assert checked.counts["refused"] == 1
     assert len(checked.proved) == 5
 
@@ -140,6 +145,22 @@ def test_a_file_that_only_the_catalogue_knows_is_found(filled: Layout) -> None:
         "DELETE FROM copies",
         "DELETE FROM annotations",
         "DELETE FROM refused",
+        "UPDATE traces SET key = 0 WHERE number = 1",
+        "UPDATE traces SET raw_key = 0 WHERE number = 1",
+        "UPDATE annotations SET trace = NULL WHERE kind = 'stamps'",
+        "UPDATE annotations SET kind = 'outcomes' WHERE kind = 'stamps'",
+        "UPDATE refused SET code = 'other'",
+        "UPDATE files SET lines = 1",
+        "DELETE FROM replaced",
+        "UPDATE replaced SET new = old",
+        "DELETE FROM superseded",
+        "UPDATE superseded SET kind = 'stamps'",
+        "DELETE FROM exported",
+        "INSERT INTO exported SELECT id, zeroblob(32), file FROM traces WHERE number = 2",
+        "DELETE FROM restated",
+        "UPDATE restated SET fields = '{}'",
+        "UPDATE restated SET conflicts = '[\"run.task\"]'",
+        "INSERT INTO restated SELECT id, '{}', '[]', '{}' FROM traces WHERE number = 9",
     ],
 )  # fmt: skip
 def test_a_catalogue_that_is_not_what_the_lines_say_is_found(filled: Layout, change: str) -> None:
@@ -148,6 +169,26 @@ def test_a_catalogue_that_is_not_what_the_lines_say_is_found(filled: Layout, cha
     assert codes(check(filled)) == {"catalogue-differs"}
     with Store.open(filled.root) as store:
         store.reindex()
+    assert codes(check(filled)) == set()
+
+
+def test_a_copy_that_is_taken_for_the_trace_though_it_sorts_later_is_found(make, filled: Layout) -> None:
+    identity = bytes.fromhex(make.id_of(make.trace(99)))
+    place = 'file, frame_offset, frame_length, "offset", length, label'
+    with Store.open(filled.root) as store:
+        ask = store.catalogue._db.execute
+        trace, copy = (
+            ask(f"SELECT {place} FROM {table} WHERE id = ?", (identity,)).fetchone() for table in ("traces", "copies")
+        )
+        for table, values in (("traces", copy), ("copies", trace)):
+            ask(f"UPDATE {table} SET ({place}) = (?, ?, ?, ?, ?, ?) WHERE id = ?", (*values, identity))
+    assert codes(check(filled)) == {"catalogue-differs"}
+
+
+def test_a_state_that_is_to_be_made_again_is_no_difference(make, filled: Layout) -> None:
+    trace = make.id_of(make.trace(5))
+    with Store.open(filled.root) as store:
+        store.commit_annotations("outcomes", [make.annotation("outcomes", trace, {"outcome": {"status": "error"}})])
     assert codes(check(filled)) == set()
 
 

@@ -7,9 +7,10 @@ store (which would catch up) and no file for writing; the catalogue is read by a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tracemark import digest, engine
 from tracemark.digest import JSON
@@ -21,8 +22,11 @@ from tracemark.store.deciding import void_among
 from tracemark.store.layout import SUFFIX, Layout, partition_of
 from tracemark.store.row import TraceRow, project_line
 from tracemark.store.segment import Location, iterate, read_line
+from tracemark.store.statements import restated
 
 _SHOWN = 20
+_BATCH = 256
+_OF_ROWS = ("catalogue-differs", "stored-not-indexed", "file-damaged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,10 @@ class _Examined:
     size: int = 0
     findings: list[Finding] = field(default_factory=list)
     traces: list[tuple[TraceRow, Location]] = field(default_factory=list)
-    statements: list[tuple[bytes, Location]] = field(default_factory=list)
-    """Digests of annotations or refused records."""
+    statements: list[tuple[Any, ...]] = field(default_factory=list)
+    """What the catalogue holds of annotations or refused records, and their places."""
+    links: set[tuple[Any, ...]] = field(default_factory=set)
+    """What the catalogue holds of what lines say of other lines, the name of the table first."""
     about: set[bytes] = field(default_factory=set)
     """Traces that annotations are about, but those that are stored before their traces."""
 
@@ -74,6 +80,7 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
     names = layout.data_files()
     known = set(layout.snapshots())
     catalogue, findings = _catalogue(layout)
+    entered = catalogue.files() if catalogue is not None else {}
     counts = dict.fromkeys(("files", "bytes", "traces", "annotations", "refused", "harnesses"), 0)
     ids: set[bytes] = set()
     about: dict[bytes, str] = {}
@@ -89,7 +96,7 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
         about.update(dict.fromkeys(examined.about, name))
         missing.update({f: name for row, _ in examined.traces if (f := row.fingerprint) and f not in known})
         if catalogue is not None:
-            findings += _compare(catalogue, examined)
+            findings += _compare(catalogue, entered, examined)
     findings += [
         finding("snapshot-missing", name, f"traces name the harness {f}, of which no snapshot is stored")
         for f, name in sorted(missing.items())
@@ -99,7 +106,10 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
     findings += _snapshots(layout, fingerprint_of)
     counts["harnesses"] = len(known)
     if catalogue is not None:
-        findings += _files(catalogue, names)
+        findings += _files(entered.keys(), names)
+        # states are compared by the catalogue's own rows, and mean something only where these are right
+        if not any(found.code in _OF_ROWS for found in findings):
+            findings += _compare_states(catalogue, layout)
         catalogue.close()
     findings += [finding("stranger-file", name, "it is no part of a store") for name in layout.strangers()[:_SHOWN]]
     return Checked(tuple(findings), _proved(counts, fingerprint_of is not None, catalogue is not None), counts)
@@ -162,7 +172,9 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
         place = f"{examined.job.name} at {location.frame_offset}+{location.offset}"
         examined.findings.append(finding("line-not-canonical", place, "the line is not in canonical form"))
     if folder == "segments":
-        row = project_line(line).row
+        projection = project_line(line)
+        row = projection.row
+        examined.links.update(("replaced", bytes.fromhex(old), row.id) for old in projection.supersedes)
         examined.traces.append((row, location))
         right = f"fingerprint={partition_of(row.fingerprint)}"
         if right != inside:
@@ -171,7 +183,9 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
             )
     elif folder == "annotations":
         note = project_annotation(line)
-        examined.statements.append((note.digest, location))
+        examined.statements.append((note.digest, note.kind, note.trace, location))
+        examined.links.update(("superseded", old, note.kind, note.trace) for old in note.supersedes)
+        examined.links.update(("exported", trace, note.digest) for trace in note.traces)
         if note.trace is not None and note.kind not in INGESTED:
             examined.about.add(note.trace)
         if note.kind != inside:
@@ -181,7 +195,7 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
                 )
             )
     else:
-        examined.statements.append((project_refused(line).digest, location))
+        examined.statements.append((*project_refused(line), location))
 
 
 def _catalogue(layout: Layout) -> tuple[Reader | None, list[Finding]]:
@@ -200,24 +214,37 @@ def _catalogue(layout: Layout) -> tuple[Reader | None, list[Finding]]:
         return None, [finding("catalogue-differs", name, f"the catalogue cannot be read: {error}")]
 
 
-def _compare(catalogue: Reader, examined: _Examined) -> Iterator[Finding]:
+def _compare(catalogue: Reader, entered: Mapping[str, int], examined: _Examined) -> Iterator[Finding]:
     name = examined.job.name
-    if name not in catalogue.files():
+    if name not in entered:
         return
     if name.startswith("segments/"):
         same = catalogue.traces_in(name) == set(examined.traces)
     else:
         table = "refused" if name.startswith("refused/") else "annotations"
         same = catalogue.statements_in(table, name) == set(examined.statements)
-    if not same:
+    lines = len(examined.traces) + len(examined.statements)
+    if not same or catalogue.links_in(name) != examined.links or entered[name] != lines:
         yield finding("catalogue-differs", name, "the catalogue holds something else of this file than its lines say")
 
 
-def _files(catalogue: Reader, names: list[str]) -> Iterator[Finding]:
-    entered = catalogue.files().keys()
-    for name in sorted(set(names) - entered):
+def _compare_states(catalogue: Reader, layout: Layout) -> Iterator[Finding]:
+    """Compare the present states that the catalogue keeps with what the statements give."""
+    ids = catalogue.restatable()
+    wrong = catalogue.misplaced()
+    for start in range(0, len(ids), _BATCH):
+        batch = ids[start : start + _BATCH]
+        expected, kept = restated(catalogue, layout, batch), catalogue.restated(batch)
+        wrong += [identity for identity in batch if expected.get(identity) != kept.get(identity)]
+    if wrong:
+        message = f"the present state of {len(wrong)} traces is not what their statements give: {wrong[0].hex()}"
+        yield finding("catalogue-differs", layout.catalogue.name, message + (", …" if len(wrong) > 1 else ""))
+
+
+def _files(entered: Collection[str], names: list[str]) -> Iterator[Finding]:
+    for name in sorted(set(names).difference(entered)):
         yield finding("stored-not-indexed", name, "it is stored and not in the catalogue")
-    for name in sorted(entered - set(names)):
+    for name in sorted(set(entered).difference(names)):
         yield finding("catalogue-differs", name, "the catalogue holds it, and it is not stored")
 
 
@@ -247,6 +274,7 @@ def _proved(counts: dict[str, int], snapshots: bool, catalogue: bool) -> tuple[s
         proved.append(f"harness snapshots that give the fingerprint that names them: {counts['harnesses']}")
     if catalogue:
         proved.append(
-            "the catalogue holds these files and no others, and of each trace the id and row that follow from it"
+            "the catalogue holds these files and no others, of each line what follows from it, and of each trace the"
+            " present state that its statements give"
         )
     return tuple(proved)

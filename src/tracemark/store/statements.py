@@ -57,9 +57,20 @@ def refresh(catalogue: Catalogue, layout: Layout) -> None:
         # in one transaction, lest another process add a statement between the reading and the writing
         with catalogue.transaction():
             ids = catalogue.stale(_BATCH)
-            said = statements(catalogue, layout, ids)
-            rows = {stored.row.id: stored.row for stored in catalogue.lookup(ids)}
-            catalogue.restate([(i, _restated(rows[i], said[i]) if i in said else None) for i in ids])
+            found = restated(catalogue, layout, ids)
+            catalogue.restate([(i, found.get(i)) for i in ids])
+
+
+def restated(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> dict[bytes, Restated]:
+    """Return how the present state of traces differs from their first statement; where it does not they are left out.
+
+    Raises:
+        IntegrityError: when a file that holds a statement is damaged.
+    """
+    said = statements(catalogue, layout, ids)
+    rows = {stored.row.id: stored.row for stored in catalogue.lookup(ids)}
+    found = {i: _restated(rows[i], said[i]) for i in said}
+    return {i: state for i, state in found.items() if state is not None}
 
 
 def _read(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> Iterator[tuple[bytes, str, Statement]]:

@@ -32,6 +32,9 @@ CatalogueError = sqlite3.Error
 UnusableError = sqlite3.OperationalError
 """The kind of `CatalogueError` that is not the catalogue's fault: locked, unwritable, no room."""
 
+LINKS = {"replaced": ("old", "new"), "superseded": ("old", "kind", "trace"), "exported": ("trace", "annotation")}
+"""Tables of what the lines of a file say of other lines, and their columns beside that of the file."""
+
 _BATCH = 500
 _FIELDS = len(TraceRow._fields)
 _LOCATION = 'frame_offset, frame_length, "offset", length'
@@ -133,14 +136,50 @@ class Reader:
 
     def traces_in(self, path: str) -> set[tuple[TraceRow, Location]]:
         """Return the rows, and the places, of the lines of one segment."""
-        query = f"SELECT {COLUMNS} FROM %s WHERE file = (SELECT number FROM files WHERE path = ?)"
+        query = f"SELECT {COLUMNS}, key, raw_key FROM %s WHERE file = (SELECT number FROM files WHERE path = ?)"
         rows = chain.from_iterable(self._db.execute(query % table, (path,)) for table in ("traces", "copies"))
-        return {(stored.row, stored.location) for stored in map(self._stored, rows)}
+        # a row under another key is never found
+        found = [self._stored(row[:-2]) for row in rows if row[-2:] == (key_of(row[0]), key_of(row[1]))]
+        return {(stored.row, stored.location) for stored in found}
 
-    def statements_in(self, table: str, path: str) -> set[tuple[bytes, Location]]:
-        """Return the digests, and the places, of the lines of one file in `table` (`annotations` or `refused`)."""
-        query = f"SELECT digest, {_LOCATION} FROM {table} WHERE file = (SELECT number FROM files WHERE path = ?)"
-        return {(row[0], Location(*row[1:])) for row in self._db.execute(query, (path,))}
+    def statements_in(self, table: str, path: str) -> set[tuple[Any, ...]]:
+        """Return what is entered of each line of one file in `table` (`annotations` or `refused`), and its place."""
+        members = {"annotations": "digest, kind, trace", "refused": "digest, raw, code"}[table]
+        query = f"SELECT {members}, {_LOCATION} FROM {table} WHERE file = (SELECT number FROM files WHERE path = ?)"
+        return {(*row[:3], Location(*row[3:])) for row in self._db.execute(query, (path,))}
+
+    def links_in(self, path: str) -> set[tuple[Any, ...]]:
+        """Return what the lines of one file say of other lines, each with the name of its table first."""
+        found: set[tuple[Any, ...]] = set()
+        for table, columns in LINKS.items():
+            query = f"SELECT {', '.join(columns)} FROM {table} WHERE file = (SELECT number FROM files WHERE path = ?)"
+            found |= {(table, *row) for row in self._db.execute(query, (path,))}
+        return found
+
+    def restatable(self) -> list[bytes]:
+        """Return, sorted, the ids of which the restated row must be what the statements give.
+
+        They are those that are stated more than once, or have such a row, and are not stale.
+        """
+        query = (
+            f"SELECT trace FROM annotations WHERE kind IN ('{STAMPS}', '{OUTCOMES}') AND trace IS NOT NULL"
+            " UNION SELECT id FROM copies UNION SELECT id FROM restated EXCEPT SELECT id FROM stale"
+        )
+        return sorted(row[0] for row in self._db.execute(query))
+
+    def misplaced(self) -> list[bytes]:
+        """Return the ids of traces of which a copy stands before the one that is taken for the trace, sorted."""
+        query = (
+            "SELECT DISTINCT copies.id FROM copies JOIN files AS f ON f.number = copies.file"
+            " JOIN traces ON traces.id = copies.id JOIN files AS g ON g.number = traces.file WHERE"
+            ' (f.path, copies.frame_offset, copies."offset") < (g.path, traces.frame_offset, traces."offset")'
+        )
+        return sorted(row[0] for row in self._db.execute(query))
+
+    def restated(self, ids: Collection[bytes] | None = None) -> dict[bytes, Restated]:
+        """Return the present state of those of `ids` that have one beside their first statement; of all for None."""
+        rows = self._of_traces("SELECT id, fields, conflicts, choices FROM restated", "id", ids)
+        return {row[0]: _restated(row[1:]) for row in rows}
 
     def lookup(self, ids: Iterable[bytes]) -> Iterator[Stored]:
         """Yield the traces among `ids` that are present; batched by the first eight bytes, sorted."""
