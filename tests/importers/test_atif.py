@@ -379,6 +379,9 @@ STAMP = {
         "components": {"runtime": {"digest": "c" * 64, "evidence": "recorded", "parts": {"limits": PART}}},
     }
 }
+CALL = {"tool_call_id": "call_0_1", "function_name": "bash_command", "arguments": {"keystrokes": "ls\n"}}
+RAW = '{"analysis": "Nothing yet.", "plan": "Look.", "commands": [{"keystrokes": "ls\\n"}]}'
+RENDERED = {"message": "Analysis: Nothing yet.\nPlan: Look.", "tool_calls": [CALL]}
 RUN = {"task": "t-1", "attempt": 0, "model": {"name": "qwen", "revision": "r"}}
 OUTCOME = {"status": "success", "reward": 1.0}
 
@@ -387,12 +390,81 @@ def test_carried_facts_leave_the_trajectory(document: Make) -> None:
     item = trace(document(extra={"tracemark": {"run": RUN, "outcome": OUTCOME}}))
     assert item.trajectory == document()
     assert (item.run, item.outcome, item.stamp) == (RUN, OUTCOME, None)
+    assert "repairs" not in item.source
 
 
-def test_carried_run_facts_are_whole(inbox: Inbox, document: Make) -> None:
-    made = document(agent={"name": "terminus-2", "version": "1", "model_name": "m"})
-    trial(inbox, {**made, "extra": {"tracemark": {"run": {"task": "t-1"}}}}, result={"task_name": "other"})
-    assert inbox.read().only.run == {"task": "t-1"}
+def test_carried_run_facts_keep_out_what_lies_around_the_document(inbox: Inbox, document: Make) -> None:
+    trial(inbox, document(extra={"tracemark": {"run": {"attempt": 1}}}), result={"task_name": "other"})
+    assert inbox.read().only.run == {"attempt": 1, "model": {"name": "m"}}
+
+
+def terminus(*replies: dict[str, Any], **carried: Any) -> dict[str, Any]:
+    """Return a document of Terminus-2 with these replies; `carried` are the members of `extra.tracemark`."""
+    steps = [{"step_id": 1, "source": "user", "message": "Task Description:\nList the files."}]
+    steps += [{"step_id": number, "source": "agent", **reply} for number, reply in enumerate(replies, 2)]
+    agent = {"name": "terminus-2", "version": "2.0.0", "model_name": "m"}
+    made = {"schema_version": "ATIF-v1.8", "agent": agent, "steps": steps}
+    return {**made, "extra": {"tracemark": carried}} if carried else made
+
+
+def test_carried_run_facts_hide_nothing_that_the_document_shows() -> None:
+    parent = {"parent_session_id": "s-1"}
+    made = terminus(RENDERED, run={"task": "t-1"}) | {"continued_trajectory_ref": "next.json"}
+    made["agent"]["extra"] = parent
+    assert trace(made).run == {
+        "task": "t-1",
+        "rendered": True,
+        "model": {"name": "m"},
+        "role": "subagent",
+        "continued_by": "next.json",
+    }
+    stated = {"model": {"name": "n", "revision": "r"}, "rendered": True}
+    assert trace(terminus({"message": RAW}, run=stated)).run == stated
+    assert trace(terminus({"message": RAW}, run={"model": {"revision": "r"}})).run == {
+        "model": {"name": "m", "revision": "r"},
+        "rendered": False,
+    }
+
+
+def test_a_carried_fact_that_the_calls_refute_does_not_win() -> None:
+    item = trace(terminus(RENDERED, run={"rendered": False}))
+    assert item.run["rendered"] is True
+    assert "counted as rendered" in repairs(item)
+    trace_id = digest.sha256(item.trajectory_bytes)
+    assert trace(terminus(RENDERED, run={"rendered": False}, trajectory=trace_id)).run["rendered"] is True
+    plain = trace(terminus({"message": "Analysis: None."}, run={"rendered": False}))
+    assert plain.run["rendered"] is False
+
+
+RUNS = st.fixed_dictionaries(
+    {},
+    optional={
+        "task": st.just("t"),
+        "model": st.sampled_from([{}, {"name": "n"}, {"revision": "r"}]),
+        "rendered": st.booleans(),
+        "role": st.sampled_from(["subagent", "continuation"]),
+        "continues": st.just("a.json"),
+    },
+)
+
+
+@given(st.one_of(st.none(), RUNS), st.lists(st.sampled_from(["raw", "rendered", "plain"]), max_size=2), st.booleans())
+def test_an_export_that_is_ingested_again_is_the_same_trace(
+    run: dict[str, Any] | None, replies: list[str], named: bool
+) -> None:
+    known = {"raw": {"message": RAW}, "rendered": RENDERED, "plain": {"message": "Analysis: None."}}
+    first = trace(terminus(*(known[reply] for reply in replies), **({} if run is None else {"run": run})))
+    carried: dict[str, Any] = {"run": first.run, "outcome": first.outcome}
+    if named:
+        carried["trajectory"] = digest.sha256(first.trajectory_bytes)
+    again = trace({**first.trajectory, "extra": {"tracemark": carried}})
+    assert (again.trajectory, again.run, again.outcome) == (first.trajectory, first.run, first.outcome)
+
+
+def test_what_an_export_says_of_this_very_trajectory_is_whole() -> None:
+    trace_id = digest.sha256(trace(terminus(RENDERED)).trajectory_bytes)
+    run = {"task": "recorded by another importer"}
+    assert trace(terminus(RENDERED, run=run, trajectory=trace_id)).run == run
 
 
 def test_other_free_data_stays(document: Make) -> None:
@@ -537,10 +609,6 @@ def test_a_trial_without_a_trajectory_is_named(inbox: Inbox, document: Make) -> 
     assert (read.codes, read.refused[0].where) == (["trial-without-trajectory"], "job/t__1/result.json")
 
 
-CALL = {"tool_call_id": "call_0_1", "function_name": "bash_command", "arguments": {"keystrokes": "ls\n"}}
-RAW = '{"analysis": "Nothing yet.", "plan": "Look.", "commands": [{"keystrokes": "ls\\n"}]}'
-
-
 @pytest.mark.parametrize(
     ("replies", "rendered"),
     [
@@ -552,24 +620,26 @@ RAW = '{"analysis": "Nothing yet.", "plan": "Look.", "commands": [{"keystrokes":
     ],
 )
 def test_a_terminus_2_document_alone_shows_by_its_replies_whether_they_are_a_rendering(
-    document: Make, replies: list[dict[str, Any]], rendered: bool | None
+    replies: list[dict[str, Any]], rendered: bool | None
 ) -> None:
-    steps = [{"step_id": 1, "source": "user", "message": "Task Description:\nList the files."}]
-    steps += [{"step_id": number, "source": "agent", **reply} for number, reply in enumerate(replies, 2)]
-    made = document(agent={"name": "terminus-2", "version": "2.0.0"}, steps=steps)
-    assert trace(made).run.get("rendered") is rendered
+    assert trace(terminus(*replies)).run.get("rendered") is rendered
 
 
 @pytest.mark.parametrize(
     ("kwargs", "rendered"), [({}, True), ({"raw_content": False}, True), ({"raw_content": True}, False)]
 )
-def test_only_the_config_of_a_trial_tells_that_terminus_text_is_raw(
-    inbox: Inbox, document: Make, kwargs: Any, rendered: bool
-) -> None:
-    made = document(agent={"name": "terminus-2", "version": "2.0.0"})
+def test_the_config_of_a_trial_tells_whether_terminus_text_is_raw(inbox: Inbox, kwargs: Any, rendered: bool) -> None:
+    made = terminus({"message": "Nothing that tells."})
     assert trace(made).run["rendered"] is True
     trial(inbox, made, config={"agent": {"kwargs": {"trajectory_config": kwargs}}})
     assert inbox.read().only.run["rendered"] is rendered
+
+
+def test_a_config_that_the_calls_refute_does_not_win(inbox: Inbox) -> None:
+    trial(inbox, terminus(RENDERED), config={"agent": {"kwargs": {"trajectory_config": {"raw_content": True}}}})
+    item = inbox.read().only
+    assert item.run["rendered"] is True
+    assert "counted as rendered" in repairs(item)
 
 
 # documents that belong together

@@ -2,7 +2,8 @@
 
 Keeps: everything the format has, in place; what it does not have (unknown members, values of the wrong kind) in the
 `extra` of the same object, named in `source.repairs`. Run facts and outcome come from the root's `extra.tracemark` (an
-export of ours), else from the Harbor trial around the document, else from the document's own labels.
+export of ours), else from the Harbor trial around the document. What the document itself shows (a model's name, links
+to others, text that is a rendering) holds where neither states it.
 Drops: nothing of the document but the root's `extra.tracemark`, which becomes stamp, run and outcome of the trace, and
 an `extra` that is empty without it (an export marks an original `{}` by `empty_extra`).
 Invents: `schema_version` (always ATIF-v1.8); step ids where they are wrong; a `session_id` (the Harbor trial's id)
@@ -133,7 +134,8 @@ class AtifImporter:
             value["session_id"] = trial.key
             repairs.append("session_id missing: the trial's id")
         raw = digest.canonical(value, finite=True)
-        run, outcome = _facts(value, context, carried, trial)
+        run, outcome, doubts = _facts(value, raw, context, (carried, trial))
+        repairs += doubts
         fill_from_batch(run, context.batch)
         stamp = carried.stamp_for(raw, repairs)
         return Imported(
@@ -167,21 +169,28 @@ class AtifImporter:
 
 
 def _facts(
-    value: dict[str, Any], context: Context, carried: atif_carried.Carried, trial: atif_harbor.Facts
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return run and outcome: what the document carried, else what its trial says, else what its labels say.
+    value: dict[str, Any], raw: bytes, context: Context, found: tuple[atif_carried.Carried, atif_harbor.Facts]
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Return run, outcome and repairs: what the document carried, else what its trial says.
 
-    Carried run facts are whole: nothing is added to them but the links between documents, so that an export comes back
-    as it was.
+    Facts that the document itself shows (a rendering, its links, the model that it names) hold where nobody states
+    them. Facts that an export made of this very trajectory are whole: it had them before.
     """
+    carried, trial = found
     links = atif_join.links_of(value, context)
-    if carried.run is not None:
-        return {**links, **carried.run}, carried.outcome or trial.outcome
-    run = {**trial.run, **links}
+    whole = carried.run is not None and carried.trajectory == digest.sha256(raw)
+    if carried.run is None:
+        run = {**trial.run, **links}
+    else:
+        run = {**({} if whole else atif_harbor.rendering(value)), **links, **carried.run}
     model = value["agent"].get("model_name")
-    if model:
+    if model and not whole:
         run["model"] = {"name": model, **run.get("model", {})}
-    return run, carried.outcome or trial.outcome
+    doubts = []
+    if run.get("rendered") is False and atif_harbor.has_synthetic_calls(value):
+        run["rendered"] = True
+        doubts.append("rendered is false, and the agent's calls are synthetic: counted as rendered")
+    return run, carried.outcome or trial.outcome, doubts
 
 
 def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:

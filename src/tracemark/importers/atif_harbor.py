@@ -13,6 +13,7 @@ from tracemark import digest
 from tracemark.digest import NotJSONError
 from tracemark.importers.base import Context, outcome_of_reward
 
+_RENDERER = "terminus-2"
 _TIMEOUT = "AgentTimeoutError"
 _RAW_REPLY = re.compile(r'"commands"\s*:|<commands>')
 _SAMPLING = ("temperature", "top_p", "reasoning_effort", "max_tokens")
@@ -30,7 +31,7 @@ class Facts(NamedTuple):
 def facts(trajectory: dict[str, Any], context: Context) -> Facts:
     """Return what the trial around `trajectory` says; an empty run and an unknown outcome outside a trial."""
     if context.trial is None:
-        return Facts(_rendering(trajectory, {}), {"status": "unknown"})
+        return Facts(rendering(trajectory), {"status": "unknown"})
     result = _object(context.trial_file("result.json"))
     config = _object(context.trial_file("config.json")) or _dict(result, "config")
     key = result.get("id")
@@ -59,24 +60,32 @@ def _run(trajectory: dict[str, Any], result: dict[str, Any], config: dict[str, A
     kind = _dict(config, "environment").get("type")
     if isinstance(kind, str):
         run["environment"] = {"type": kind}
-    return run | _rendering(trajectory, kwargs)
+    if trajectory["agent"]["name"] == _RENDERER and kwargs:
+        return run | {"rendered": _dict(kwargs, "trajectory_config").get("raw_content") is not True}
+    return run | rendering(trajectory)
 
 
-def _rendering(trajectory: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return whether the agent's texts are a rendering; only Terminus-2 rewrites what the model wrote.
+def rendering(trajectory: dict[str, Any]) -> dict[str, Any]:
+    """Return the run fact `rendered` as far as the document shows it: whether the agent's texts are a rendering.
 
-    It does so unless told `raw_content`. A trial's config says whether it was told. Without one the texts do: a
-    rendering has synthetic calls or begins with the word that the renderer puts first, and a raw reply names its
-    commands. What is neither counts as rendered; a document without a reply says nothing.
+    Only Terminus-2 rewrites what the model wrote, unless told `raw_content`; a trial's config says whether it was told.
+    Without one the texts do: a rendering has synthetic calls or begins with the word that the renderer puts first, and
+    a raw reply names its commands. What is neither counts as rendered; a document without a reply says nothing.
     """
-    if trajectory["agent"]["name"] != "terminus-2":
+    if trajectory["agent"]["name"] != _RENDERER:
         return {}
-    if kwargs:
-        return {"rendered": _dict(kwargs, "trajectory_config").get("raw_content") is not True}
     replies = [step for step in trajectory["steps"] if step["source"] == "agent"]
-    if not replies:
-        return {}
-    return {"rendered": not all(_is_raw(step) for step in replies)}
+    return {"rendered": not all(map(_is_raw, replies))} if replies else {}
+
+
+def has_synthetic_calls(trajectory: dict[str, Any]) -> bool:
+    """Return whether calls show that the texts are a rendering: the model of Terminus-2 makes none, its renderer does.
+
+    So whoever says otherwise, a config or a carried fact, is wrong.
+    """
+    return trajectory["agent"]["name"] == _RENDERER and any(
+        step.get("tool_calls") for step in trajectory["steps"] if step["source"] == "agent"
+    )
 
 
 def _is_raw(step: dict[str, Any]) -> bool:
