@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import traceback
 from dataclasses import dataclass
 
 import pytest
@@ -31,6 +33,14 @@ class TestErrors:
 
     def test_what_is_unknown_is_left_out(self):
         assert errors.LockedError("held").as_json().keys() == {"error", "exit_code", "message"}
+
+    def test_a_traceback_says_where_and_what_next(self):
+        error = UnknownNameError("no prompt 'sytem'", where="harness_versions/shop", hint="known: system")
+        for one in (error, pickle.loads(pickle.dumps(error))):
+            *_, said, where, hint = "".join(traceback.format_exception(one)).splitlines()
+            assert said.endswith("UnknownNameError: no prompt 'sytem'")
+            assert (where, hint) == ("at: harness_versions/shop", "hint: known: system")
+        assert not hasattr(errors.LockedError("held"), "__notes__")
 
     def test_the_tree_in_the_docstring_is_the_tree(self):
         drawn = dict(re.findall(r"(\w+Error)\s+(\d+)  ", errors.__doc__ or ""))

@@ -43,6 +43,10 @@ class TracemarkError(Exception):
         self.message = message
         self.where = where
         self.hint = hint
+        # a program that meets the error in its own traceback reads the same as one who uses the command line
+        for word, text in (("at", where), ("hint", hint)):
+            if text is not None:
+                self.add_note(f"{word}: {text}")
 
     def as_json(self) -> dict[str, object]:
         """Return the error as data: `error`, `exit_code`, `message`, and `where` and `hint` where known."""
