@@ -50,10 +50,16 @@ def test_every_key_is_read(file: Path) -> None:
     assert given.export.sft == Caps(2, 5, 0, (0, 9))
 
 
-@pytest.mark.parametrize("off", ["0", "null", ""])
+@pytest.mark.parametrize("off", ["null", ""])
 def test_a_limit_of_nothing_is_off(file: Path, off: str) -> None:
     given = read(file, f"export:\n  sft:\n    per_task: {off}\n    total: {off}\n    tool_calls: {off}\n")
     assert given.export.sft == Caps(per_task=None, total=None, tool_calls=None)
+
+
+@pytest.mark.parametrize("name", ["per_task", "total", "tool_calls"])
+def test_a_limit_of_zero_says_how_to_have_none(file: Path, name: str) -> None:
+    with pytest.raises(ParamsError, match="null for no limit, not 0"):
+        read(file, f"export: {{sft: {{{name}: 0}}}}\n")
 
 
 @pytest.mark.parametrize(
@@ -65,6 +71,9 @@ def test_a_limit_of_nothing_is_off(file: Path, off: str) -> None:
         ("export: {evidence: sure}\n", 1),
         ("export: {evidence: [unique]}\n", 1),
         ("export: {sft: {per_task: -1}}\n", 1),
+        ("export: {sft: {per_task: 0}}\n", 1),
+        ("export:\n  sft:\n    total: 0\n", 3),
+        ("export: {sft: {tool_calls: 0}}\n", 1),
         ("export: {sft: {per_task: true}}\n", 1),
         ("export: {sft: {total: '5'}}\n", 1),
         ("export: {sft: {tool_calls: [9, 2]}}\n", 1),

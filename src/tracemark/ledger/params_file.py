@@ -214,7 +214,9 @@ def _size(value: Any) -> int:
 
 
 def _limit(value: Any) -> int | None:
-    return None if value is None else _count(value) or None
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise _UnusableError("expected a whole number from 1, or null for no limit")
+    return None if value is None else int(value)
 
 
 def _number(value: Any) -> float:
@@ -224,7 +226,7 @@ def _number(value: Any) -> float:
 
 
 def _range(value: Any) -> tuple[int, int] | None:
-    if value is None or value == 0:
+    if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2 or _count(value[0]) > _count(value[1]):
         raise _UnusableError("expected [FEWEST, MOST], or null for no limit")
