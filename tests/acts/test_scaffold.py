@@ -183,3 +183,41 @@ def test_with_dvc_the_new_corpus_has_a_pipeline_that_runs(
         assert done.returncode == 0, done.stdout + done.stderr
         assert expected in done.stdout
     assert health.check(folder).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_corpus_that_was_ingested_and_committed_by_hand_goes_through_the_pipeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, tmp_path / "bin", "dvc", "tracemark", "python", "sh", "mkdir", "git")
+    folder = tmp_path / "corpus"
+    run(["init", str(folder)])
+    (folder / "inbox" / "logs").mkdir()
+    for place, text in (("logs/a.jsonl", "When?"), ("b.jsonl", "Where?")):
+        messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "Here, now."}]
+        (folder / "inbox" / place).write_text(json.dumps({"messages": messages}) + "\n")
+
+    def ran(*command: str) -> str:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    ran("dvc", "add", "--quiet", "inbox/logs")
+    assert run(["--root", str(folder), "ingest", str(folder / "inbox")]) == 0
+    ran("git", "add", "-A")
+    ran("git", "-c", "user.name=tests", "-c", "user.email=tests@localhost", "commit", "--quiet", "-m", "first")
+    tracked = ran("git", "ls-files").split()
+    assert {"inbox/logs.dvc", "inbox/b.jsonl", "traces/STORE", "dvc.yaml"} <= set(tracked)
+    assert not [name for name in tracked if name.endswith(".zst") or name == "inbox/logs/a.jsonl"]
+    assert "Running stage 'ingest'" in ran("dvc", "repro")
+    assert ran("git", "status", "--porcelain").split() == ["??", "dvc.lock"]
+    found = health.check(folder)
+    assert (found.findings, found.traces) == ((), 2)
+
+
+def test_what_stages_write_is_left_to_git_where_there_is_no_dvc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(monkeypatch, tmp_path / "bin", "git")
+    scaffold.init(tmp_path / "corpus")
+    assert "/traces/" not in (tmp_path / "corpus" / ".gitignore").read_text()

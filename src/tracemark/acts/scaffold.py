@@ -65,6 +65,15 @@ PATTERNS = {
 }
 """Lists of patterns by file; a file that is there already gets the lines that it lacks."""
 
+OUTPUTS = """\
+/traces/segments/
+/traces/harnesses/
+/traces/refused/
+/traces/annotations/
+/exports/
+"""
+"""Lines of `.gitignore` in a DVC project: what stages write is DVC's, which refuses to take over what git tracks."""
+
 
 @dataclass(frozen=True)
 class InitReport(Report):
@@ -107,7 +116,8 @@ def init(folder: Path, more: Mapping[str, str] | None = None) -> InitReport:
     for name, text in {"params.yaml": PARAMS, "ledger.jsonl": "", **(more or {})}.items():
         if _begin(folder / name, folder / name, text):
             created.append(name)
-    changed = [name for name, text in PATTERNS.items() if _complete(folder / name, text)]
+    patterns = {**PATTERNS, ".gitignore": PATTERNS[".gitignore"] + (OUTPUTS if dvc else "")}
+    changed = [name for name, text in patterns.items() if _complete(folder / name, text)]
     created += [name for name in changed if name not in present]
     if not Layout(folder).store_file.exists():
         created.append("traces/STORE")
