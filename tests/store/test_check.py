@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tracemark import digest
 from tracemark.errors import IntegrityError, NoStoreError
-from tracemark.store.annotations import INGESTED, refused
+from tracemark.store.annotations import INGESTED, SOURCES, refused
 from tracemark.store.check import Checked, check
 from tracemark.store.layout import Layout
 from tracemark.store.segment import Packer
@@ -37,6 +37,8 @@ def filled(make, root: Path) -> Layout:
         wrong = make.annotation("outcomes", trace, {"outcome": {"status": "failure"}})
         right = make.annotation("outcomes", trace, {"outcome": {"status": "success"}}, [digest.of(wrong)])
         store.commit_annotations("outcomes", [wrong, right])
+        further = {"source": {"raw": "1" * 64, "importer": "atif"}}
+        store.commit_annotations("sources", [make.annotation("sources", trace, further)])
         make.commit(store, make.trace(100, source={"supersedes": [make.id_of(make.trace(2))]}))
         assert store.state(trace).restated
         store.commit_refused([refused("not-json", "a", "b", digest.sha256(b""), b"")])
@@ -55,7 +57,7 @@ def test_a_whole_store_has_no_findings_and_the_check_says_what_it_proved(filled:
     checked = check(filled, snapshot_of)
     assert checked.findings == ()
     assert checked.counts["traces"] == 73
-    assert checked.counts["annotations"] == 4
+    assert checked.counts["annotations"] == 5
     assert checked.counts["refused"] == 1
     assert len(checked.proved) == 5
 
@@ -157,6 +159,8 @@ def test_a_file_that_only_the_catalogue_knows_is_found(filled: Layout) -> None:
         "UPDATE superseded SET kind = 'stamps'",
         "DELETE FROM exported",
         "INSERT INTO exported SELECT id, zeroblob(32), file FROM traces WHERE number = 2",
+        "DELETE FROM sources",
+        "UPDATE sources SET importer_version = '9'",
         "DELETE FROM restated",
         "UPDATE restated SET fields = '{}'",
         "UPDATE restated SET conflicts = '[\"run.task\"]'",
@@ -218,8 +222,9 @@ def test_an_annotation_about_a_trace_that_is_not_stored_is_found(make, filled: L
 
 @pytest.mark.parametrize("kind", INGESTED)
 def test_a_statement_that_waits_for_its_trace_is_no_fault(make, filled: Layout, kind: str) -> None:
+    value = {"source": {"raw": "1" * 64}} if kind == SOURCES else {}
     with Store.open(filled.root) as store:
-        store.commit_annotations(kind, [make.annotation(kind, "0" * 64, {})])
+        store.commit_annotations(kind, [make.annotation(kind, "0" * 64, value)])
     assert codes(check(filled)) == set()
 
 

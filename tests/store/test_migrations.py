@@ -8,7 +8,11 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from tracemark.store.catalogue import SCHEMA, Catalogue
+from tracemark.store.check import check
+from tracemark.store.layout import Layout
 from tracemark.store.migrations import STEPS
+from tracemark.store.selection import Selection
+from tracemark.store.store import Store
 
 
 def test_the_schema_version_counts_the_steps() -> None:
@@ -42,3 +46,20 @@ def test_many_processes_may_make_one_catalogue_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(tmp_path / "c.db"), str(tmp_path / "lock")]
     openers = [subprocess.Popen(command) for _ in range(5)]
     assert [opener.wait(timeout=60) for opener in openers] == [0] * 5
+
+
+def test_a_catalogue_of_the_first_schema_is_entered_anew(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1), make.trace(2))
+        assert len(store.find("order 1")) == 1
+        database = store.catalogue._db
+        database.execute("DROP TABLE sources")
+        database.execute("UPDATE traces SET evidence = 'recorded'")
+        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'further_sources'")
+        database.execute("PRAGMA user_version = 1")
+    with Store.open(root) as store:
+        assert store.findings == []
+        assert store.catalogue.version() == SCHEMA
+        assert {state.row.evidence for state in store.select(Selection())} == {"unrecorded"}
+        assert len(store.find("order 1")) == 1
+    assert check(Layout(root)).findings == ()

@@ -208,6 +208,34 @@ def test_raw_records_lead_to_their_traces(make, root: Path) -> None:
         assert [stored.row.trace_id for stored in store.lookup_raw([raw, "0" * 64])[raw]] == [make.id_of(make.trace(1))]
 
 
+def test_every_record_that_holds_a_trace_leads_to_it_and_says_who_read_it(make, root: Path) -> None:
+    trace = make.id_of(make.trace(1))
+    first, copy, further = digest.sha256(b"1"), digest.sha256(b"copy"), digest.sha256(b"further")
+    source = {"format": "atif", "label": "b.jsonl", "raw": further, "importer": "atif", "importer_version": "7"}
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+        make.commit(store, make.trace(1, make.stamp("a"), source={"raw": copy, "label": "c.jsonl"}))
+        store.commit_annotations("sources", [make.annotation("sources", trace, {"source": source})])
+        store.commit_annotations("sources", [make.annotation("sources", "0" * 64, {"source": source})])
+
+        def answers() -> object:
+            found = store.lookup_raw([first, copy, further, "0" * 64])
+            assert all(stored.row.trace_id == trace for several in found.values() for stored in several)
+            rows = {raw: [stored.row for stored in several] for raw, several in found.items()}
+            return {raw: [(row.label, row.importer_version) for row in several] for raw, several in rows.items()}
+
+        expected = {first: [("runs.jsonl", "1")], copy: [("c.jsonl", "1")], further: [("b.jsonl", "7")]}
+        assert answers() == expected
+        assert store.records([trace, "0" * 64]) == {trace: {first, copy, further}, "0" * 64: {further}}
+        store.reindex()
+        assert answers() == expected
+        for name in store.layout.data_files():
+            if name.startswith("annotations/"):
+                store.layout.path(name).unlink()
+    with Store.open(root) as store:
+        assert store.lookup_raw([further]) == {}
+
+
 def test_look_ups_are_right_over_many_batches(make, root: Path) -> None:
     lines = [make.trace(n) for n in range(1200)]
     with Store.open(root, create=True) as store:

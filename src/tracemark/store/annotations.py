@@ -21,12 +21,32 @@ STAMPS = "stamps"
 OUTCOMES = "outcomes"
 """Kind of annotations whose value is `{"outcome"?: OUTCOME, "run"?: RUN}`: what is later said of the run."""
 
-INGESTED = (STAMPS, OUTCOMES)
+SOURCES = "sources"
+"""Kind of annotations whose value is `{"source": SOURCE}`: one more raw record that holds the trace."""
+
+INGESTED = (STAMPS, OUTCOMES, SOURCES)
 """The kinds that `ingest` writes. What it says a second time of a new trace is stored before the trace, so that no
 crash leaves the trace undisputed; where the trace never came, the statement says nothing and is no fault."""
 
 REFUSED_FORMAT = "tracemark/refused/1"
 """The value of a refused record's `format`."""
+
+
+class SourceRow(NamedTuple):
+    """Which further record holds a trace, and who read it. Text is None where the statement says nothing."""
+
+    raw: bytes
+    """SHA-256 of the raw record, 32 bytes."""
+    trace: bytes
+    """The trace's id, 32 bytes."""
+    format: str | None
+    """Format of the source."""
+    label: str | None
+    """File name and place in the source."""
+    importer: str | None
+    """Name of the importer."""
+    importer_version: str | None
+    """Its version."""
 
 
 class AnnotationRow(NamedTuple):
@@ -42,6 +62,8 @@ class AnnotationRow(NamedTuple):
     """Digests of what it replaces: annotations of its kind, or the first statement of its trace."""
     traces: tuple[bytes, ...]
     """Ids listed in `value.traces`: what an export took."""
+    source: SourceRow | None
+    """What a statement of kind `sources` says; None for every other kind."""
 
 
 class RefusedRow(NamedTuple):
@@ -92,9 +114,15 @@ def project_annotation(line: bytes) -> AnnotationRow:
             None if trace is None else bytes.fromhex(trace),
             tuple(bytes.fromhex(item) for item in value.get("supersedes") or ()),
             tuple(bytes.fromhex(item) for item in value["value"].get("traces") or ()),
+            _source(bytes.fromhex(trace), value["value"]["source"]) if value["kind"] == SOURCES else None,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise IntegrityError(f"a line is not an annotation: {type(error).__name__}: {error}") from None
+
+
+def _source(trace: bytes, source: dict[str, JSON]) -> SourceRow:
+    told = (source.get(name) for name in SourceRow._fields[2:])
+    return SourceRow(bytes.fromhex(source["raw"]), trace, *(None if text is None else str(text) for text in told))
 
 
 def project_refused(line: bytes) -> RefusedRow:

@@ -186,6 +186,7 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
         examined.statements.append((note.digest, note.kind, note.trace, location))
         examined.links.update(("superseded", old, note.kind, note.trace) for old in note.supersedes)
         examined.links.update(("exported", trace, note.digest) for trace in note.traces)
+        examined.links.update(("sources", *source) for source in (note.source,) if source is not None)
         if note.trace is not None and note.kind not in INGESTED:
             examined.about.add(note.trace)
         if note.kind != inside:

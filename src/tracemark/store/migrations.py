@@ -77,6 +77,31 @@ def first_schema(db: Database) -> None:
             db.execute(statement)
 
 
+_SECOND = """
+    CREATE TABLE sources (
+        raw BLOB NOT NULL, trace BLOB NOT NULL, format TEXT, label TEXT, importer TEXT, importer_version TEXT,
+        file INTEGER NOT NULL
+    );
+    CREATE INDEX sources_raw ON sources (raw);
+    CREATE INDEX sources_trace ON sources (trace);
+    CREATE INDEX sources_file ON sources (file);
+"""
+_ENTERED = ("files", "traces", "copies", "replaced", "annotations", "superseded", "exported", "refused")
+_DERIVED = ("restated", "stale", "texts")
+
+
+@STEPS()
+def further_sources(db: Database) -> None:
+    """Further records of known traces; all files are entered again, since the evidence of partial stamps changed."""
+    for statement in _SECOND.split(";"):
+        if statement.strip():
+            db.execute(statement)
+    for table in (*_ENTERED, *_DERIVED):
+        db.table(table).delete_where()
+    db.execute("INSERT INTO search (search) VALUES ('delete-all')")
+    db.execute("DELETE FROM meta WHERE key = 'watermark'")
+
+
 def apply(connection: sqlite3.Connection, version: int) -> None:
     """Bring the catalogue behind `connection` to the newest schema, and mark it with `version`."""
     STEPS.apply(Database(connection))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from tracemark import digest
@@ -50,11 +51,31 @@ class Reading:
         return {stored.row.trace_id: stored for stored in self.catalogue.lookup(map(bytes.fromhex, ids))}
 
     def lookup_raw(self, digests: Iterable[str]) -> dict[str, list[Stored]]:
-        """Return, for those raw records of `digests` that are known, the traces that were made of each."""
+        """Return, for those raw records of `digests` that are known, the traces that were made of each.
+
+        The row of a trace says whence it came in that record, and who read it.
+        """
         found: dict[str, list[Stored]] = {}
         for stored in self.catalogue.lookup_raw(map(bytes.fromhex, digests)):
             found.setdefault(stored.row.raw_digest, []).append(stored)
         return found
+
+    def records(self, ids: Collection[str]) -> dict[str, set[str]]:
+        """Return the digests of all raw records that hold each of the traces `ids`; traces without one are left out."""
+        found = self.catalogue.records([bytes.fromhex(trace) for trace in ids])
+        return {identity.hex(): {raw.hex() for raw in raws} for identity, raws in found.items()}
+
+    def trajectories(self, stored: Iterable[Stored]) -> Iterator[tuple[Stored, bytes]]:
+        """Yield each of `stored` with the canonical bytes of its trajectory, in the order of their files and places.
+
+        Raises:
+            IntegrityError: when a segment is missing or damaged.
+        """
+        ordered = sorted(stored, key=lambda one: one[1:])
+        for file, group in groupby(ordered, key=lambda one: one.file):
+            places = list(group)
+            lines = read_lines(self.layout.path(file), [one.location for one in places])
+            yield from ((one, trajectory_slice(line)) for one, line in zip(places, lines, strict=True))
 
     def resolve(self, prefix: str) -> str:
         """Return the one trace id that begins with `prefix`.

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, Self
 
 from tracemark import digest
 from tracemark.digest import JSON
-from tracemark.store.annotations import OUTCOMES, STAMPS
+from tracemark.store.annotations import OUTCOMES, STAMPS, SourceRow
 from tracemark.store.row import TraceRow
 from tracemark.store.segment import Location
 
-SCHEMA = 1
+SCHEMA = 2
 """How many steps `migrations` has; `user_version` of a catalogue that is up to date."""
 
 CatalogueError = sqlite3.Error
@@ -32,7 +32,12 @@ CatalogueError = sqlite3.Error
 UnusableError = sqlite3.OperationalError
 """The kind of `CatalogueError` that is not the catalogue's fault: locked, unwritable, no room."""
 
-LINKS = {"replaced": ("old", "new"), "superseded": ("old", "kind", "trace"), "exported": ("trace", "annotation")}
+LINKS = {
+    "replaced": ("old", "new"),
+    "superseded": ("old", "kind", "trace"),
+    "exported": ("trace", "annotation"),
+    "sources": SourceRow._fields,
+}
 """Tables of what the lines of a file say of other lines, and their columns beside that of the file."""
 
 _BATCH = 500
@@ -189,11 +194,36 @@ class Reader:
             yield from (s for s in map(self._stored, self._db.execute(query, batch)) if s.row.id in wanted)
 
     def lookup_raw(self, digests: Iterable[bytes]) -> Iterator[Stored]:
-        """Yield the traces that were made of the raw records `digests`."""
+        """Yield the traces that were made of the raw records `digests`.
+
+        A trace that several records hold comes for each; its row says whence it came in that one, and who read it.
+        """
         wanted = set(digests)
         for batch in _batches(sorted({key_of(raw) for raw in wanted})):
-            query = f"SELECT {COLUMNS} FROM traces WHERE raw_key IN ({_marks(batch)})"
-            yield from (s for s in map(self._stored, self._db.execute(query, batch)) if s.row.raw in wanted)
+            for table in ("traces", "copies"):
+                query = f"SELECT {COLUMNS} FROM {table} WHERE raw_key IN ({_marks(batch)})"
+                yield from (s for s in map(self._stored, self._db.execute(query, batch)) if s.row.raw in wanted)
+        further = f"SELECT {', '.join(SourceRow._fields)} FROM sources WHERE raw IN"
+        sources = [SourceRow(*row) for row in self._where_ids(further, wanted)]
+        stored = {found.row.id: found for found in self.lookup(source.trace for source in sources)}
+        for source in sources:
+            if source.trace in stored:
+                found = stored[source.trace]
+                told = {name: value for name, value in source._asdict().items() if name != "trace"}
+                yield found._replace(row=found.row._replace(**told))
+
+    def records(self, ids: Collection[bytes]) -> dict[bytes, set[bytes]]:
+        """Return the digests of all raw records that hold each of the traces `ids`, as far as anybody said."""
+        found: dict[bytes, set[bytes]] = {}
+        for query in (
+            "SELECT id, raw FROM traces WHERE id IN",
+            "SELECT id, raw FROM copies WHERE id IN",
+            "SELECT trace, raw FROM sources WHERE trace IN",
+        ):
+            for identity, raw in self._where_ids(query, ids):
+                if raw:
+                    found.setdefault(identity, set()).add(raw)
+        return found
 
     def between(self, low: bytes, high: bytes, limit: int) -> list[bytes]:
         """Return at most `limit` ids from `low` to `high`, both included, sorted."""

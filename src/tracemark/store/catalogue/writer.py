@@ -126,6 +126,10 @@ class Catalogue(Reader):
             self._db.executemany(
                 "INSERT INTO exported VALUES (?, ?, ?)", ((i, r.digest, file) for r in rows for i in r.traces)
             )
+            self._db.executemany(
+                "INSERT INTO sources VALUES (?, ?, ?, ?, ?, ?, ?)",
+                ((*r.source, file) for r in rows if r.source is not None),
+            )
             self._annotated_are_stale(file)
 
     def add_refused(self, path: str, rows: Sequence[RefusedRow], locations: Sequence[Location]) -> None:
@@ -158,7 +162,7 @@ class Catalogue(Reader):
                 (self._watermark(), file),
             )
             self._db.execute(f"DELETE FROM texts WHERE number IN ({gone})", (file,))
-            for table in ("traces", "replaced", "annotations", "superseded", "exported", "refused"):
+            for table in ("traces", "replaced", "annotations", "superseded", "exported", "sources", "refused"):
                 self._db.execute(f"DELETE FROM {table} WHERE file = ?", (file,))
             self._db.execute("DELETE FROM files WHERE number = ?", (file,))
             last = self._one("SELECT coalesce(max(number), 0) FROM traces")
