@@ -520,6 +520,25 @@ def test_what_is_no_export_stays_in_place_and_is_not_used(document: Make, carrie
     assert item.trajectory["extra"] == {"tracemark": carried}
     assert (item.run, item.outcome, item.stamp) == ({"model": {"name": "m"}}, {"status": "unknown"}, None)
     assert "not used" in repairs(item)
+    [found] = item.findings
+    assert (found.code, found.severity, found.where) == ("carried-invalid", "warning", item.where)
+
+
+@pytest.mark.parametrize(
+    ("carried", "words"),
+    [
+        ({"outcome": {"status": "succes"}}, "outcome/status: Input should be 'success', 'failure', "),
+        ({"run": "t-1"}, "run: "),
+        ({"reward": 1}, "reward: Extra inputs are not permitted"),
+        ({"run": {"task": "t", "model": "m"}}, "run/model: "),
+    ],
+)
+def test_wrong_members_of_carried_facts_are_named_with_their_place(
+    document: Make, carried: dict[str, Any], words: str
+) -> None:
+    [found] = trace(document(extra={"tracemark": carried})).findings
+    assert found.message.startswith(f"extra.tracemark is not used: {words}")
+    assert trace(document(extra={"tracemark": {"run": {"task": "t"}}})).findings == ()
 
 
 # Harbor trials

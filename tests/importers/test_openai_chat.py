@@ -286,7 +286,88 @@ def test_an_error_counts_before_a_verdict_and_a_verdict_before_a_reward() -> Non
     assert trace(said).outcome["status"] == "error"
     del said["error"]
     assert trace(said).outcome["status"] == "success"
-    assert [row[0].split(":")[0].split(",")[0] for row in SUCCESS][:3] == ["error", "success", "reward or score"]
+    del said["success"]
+    said["status"] = "success"
+    assert trace(said).outcome == {"status": "success", "reward": 0, "rule": "status"}
+    assert [row[0].split(":")[0].split(",")[0] for row in SUCCESS] == [
+        "error",
+        "success",
+        "status or outcome",
+        "reward or score",
+        "none of these",
+    ]
+
+
+DONE = [USER, {"role": "assistant", "content": "Done."}]
+
+
+@pytest.mark.parametrize(
+    ("members", "outcome"),
+    [
+        ({"reward": "1"}, {"status": "success", "reward": 1, "rule": "reward"}),
+        ({"score": "0.50"}, {"status": "failure", "reward": 0.5, "rule": "score"}),
+        ({"reward": "-1e-3", "score": 1}, {"status": "failure", "reward": -0.001, "rule": "reward"}),
+    ],
+)
+def test_a_number_written_as_text_is_read_as_one_and_named(members: dict[str, Any], outcome: dict[str, Any]) -> None:
+    item = trace({"messages": DONE, **members})
+    assert item.outcome == outcome
+    assert f"{outcome['rule']} written as text: read as a number" in repairs(item)
+    assert item.findings == ()
+
+
+@pytest.mark.parametrize("name", ["status", "outcome"])
+@pytest.mark.parametrize("word", ["success", "failure", "error"])
+def test_a_text_that_is_exactly_a_status_is_one(name: str, word: str) -> None:
+    item = trace({"messages": DONE, name: word})
+    assert item.outcome == {"status": word, "rule": name}
+    assert "extra" not in item.trajectory
+    assert (item.findings, repairs(item)) == ((), "")
+
+
+def test_a_truth_value_as_reward_is_a_verdict() -> None:
+    assert trace({"messages": DONE, "reward": True}).outcome == {"status": "success", "rule": "reward"}
+
+
+@pytest.mark.parametrize(
+    ("members", "words"),
+    [
+        ({"reward": "1/1"}, 'reward "1/1"'),
+        ({"reward": " 1"}, 'reward " 1"'),
+        ({"reward": "NaN"}, 'reward "NaN"'),
+        ({"reward": {"total": 1}}, "reward (an object)"),
+        ({"status": "Success"}, 'status "Success"'),
+        ({"outcome": {"success": True}}, "outcome (an object)"),
+        ({"resolved": 1}, "resolved (a number)"),
+        ({"success": "true"}, 'success "true"'),
+        ({"metadata": {"reward": 1}}, "metadata.reward (a number)"),
+        ({"metadata": {"passed": True}}, "metadata.passed (a truth value)"),
+        ({"outcome": "x" * 99}, 'outcome "' + "x" * 39 + "…"),
+    ],
+)
+def test_what_may_be_a_verdict_and_is_not_read_stays_and_is_named(members: dict[str, Any], words: str) -> None:
+    item = trace({"messages": DONE, **members})
+    assert item.outcome == {"status": "unknown"}
+    assert item.trajectory["extra"]["record"] == members
+    said = [found.message for found in item.findings]
+    assert f"{words}: not read as a verdict" in said
+    assert repairs(item).split("; ") == said
+    assert {(found.code, found.severity, found.where) for found in item.findings} == {
+        ("verdict-unread", "warning", item.where)
+    }
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"status": 200},
+        {"status": "unknown", "reward": None, "success": None},
+        {"status": "completed", "reward": 1},
+        {"metadata": {"status": "completed"}, "response": {"status": "completed", "score": 1}},
+    ],
+)
+def test_what_is_no_verdict_or_stands_beside_one_is_not_reported(members: dict[str, Any]) -> None:
+    assert trace({"messages": DONE, **members}).findings == ()
 
 
 def test_tools_are_found_under_any_name_and_in_any_wrapper() -> None:

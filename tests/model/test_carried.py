@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.importers.strict import is_carried
-from tracemark.model.carried import fast_schema, is_valid
+from tracemark.importers.strict import carried_faults
+from tracemark.model.carried import fast_schema, problems
 
 PART = {"digest": "a" * 64, "evidence": "recorded"}
 WHOLE: dict[str, Any] = {
@@ -85,8 +85,8 @@ ODD = st.one_of(
 
 
 def test_what_an_export_writes_is_taken() -> None:
-    assert is_carried(WHOLE)
-    assert is_carried({})
+    assert carried_faults(WHOLE) == []
+    assert carried_faults({}) == []
 
 
 @given(st.sets(st.sampled_from(["run", "outcome", "harness", "trajectory", "empty_extra"])), st.data())
@@ -103,7 +103,7 @@ def test_the_fast_answer_is_that_of_the_models(kept: set[str], data: st.DataObje
                 del at(made, place[:-1])[place[-1]]
         except (KeyError, IndexError, TypeError):
             continue
-    assert is_carried(made) == is_valid(made)
+    assert carried_faults(made) == problems(made)
 
 
 @pytest.mark.parametrize("place", [place for place in places(WHOLE) if place and "sampling" not in place], ids=str)
@@ -111,13 +111,13 @@ def test_null_is_nowhere_a_value(place: tuple[Any, ...]) -> None:
     made = copy.deepcopy(WHOLE)
     at(made, place[:-1])[place[-1]] = None
     # what a grader found is kept as it was said
-    assert is_carried(made) == ("checks" in place or "environment" in place[1:-1])
+    assert (carried_faults(made) == []) == ("checks" in place or "environment" in place[1:-1])
 
 
 @pytest.mark.parametrize("value", [1.0, True, None, [1]])
 def test_an_attempt_is_a_whole_number_or_a_text(value: Any) -> None:
-    assert not is_carried({"run": {"attempt": value}})
-    assert not is_carried({"run": {"seed": value}})
+    assert carried_faults({"run": {"attempt": value}})
+    assert carried_faults({"run": {"seed": value}})
 
 
 def test_the_fast_schema_leaves_stamps_to_the_models() -> None:

@@ -75,11 +75,25 @@ class JobResult:
     """At most `SHOWN` of each code."""
     count: Counter[str] = field(default_factory=Counter)
     """How many findings there were of each code."""
+    _said: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, found: Finding) -> None:
         """Count a finding, and keep it while there are few of its code."""
         self.count[found.code] += 1
         if self.count[found.code] <= SHOWN:
+            self.findings.append(found)
+
+    def note_alike(self, found: Finding, label: str) -> None:
+        """Count a finding, and keep it only where its file has none that says the same: a log repeats itself.
+
+        Args:
+            found: the finding.
+            label: the file that it is about.
+        """
+        self.count[found.code] += 1
+        said = found.code, label, found.message
+        if said not in self._said and len(self._said) < SHOWN:
+            self._said.add(said)
             self.findings.append(found)
 
 
@@ -169,6 +183,8 @@ def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftW
     trace_id = digest.sha256(item.trajectory_bytes)
     stamped = stamper.stamp(item, trace_id, claim)
     statement = {"harness": stamped.stamp, "outcome": item.outcome, "run": item.run}
+    for found in item.findings:
+        result.note_alike(found, item.source["label"])
     line = line_of(statement, item.source, item.trajectory_bytes)
     writer.add(line, project({**statement, "source": item.source, "trajectory": item.trajectory}, trace_id))
     if stamped.stamp.get("contradictions") and (named := harness_named(stamped.stamp)) is not None:

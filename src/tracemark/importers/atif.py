@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tracemark import digest
+from tracemark.findings import finding
 from tracemark.harness.match import Content
 from tracemark.importers import atif_carried, atif_harbor, atif_join, atif_repair, content
 from tracemark.importers.base import (
@@ -148,6 +149,7 @@ class AtifImporter:
             content=walked.content,
             observed=observed(walked.content, main_agent=run.get("role") != "subagent"),
             where=document.where,
+            findings=() if carried.fault is None else (finding("carried-invalid", document.where, carried.fault),),
         )
 
     def _stream(self, record: Record) -> Iterator[Imported | Refused]:

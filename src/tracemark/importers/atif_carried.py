@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracemark import digest
-from tracemark.importers.strict import is_carried
+from tracemark.importers.strict import carried_faults, worded
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class Carried:
     """Id of the trace that the stamp belongs to; None when not named."""
     repairs: tuple[str, ...] = ()
     """Why something was not used."""
+    fault: str | None = None
+    """What is wrong with `extra.tracemark`, which then is not used; None when nothing is."""
 
     def stamp_for(self, trajectory: bytes, repairs: list[str]) -> dict[str, Any] | None:
         """Return the stamp as far as it holds for the trajectory; None when none was carried.
@@ -52,8 +54,10 @@ def take(document: dict[str, Any]) -> Carried:
     if not isinstance(extra, dict) or "tracemark" not in extra:
         return Carried()
     carried = extra["tracemark"]
-    if not is_carried(carried):
-        return Carried(repairs=("extra.tracemark has not the shape of an export: left in place, not used",))
+    found = carried_faults(carried)
+    if found:
+        notes = ("extra.tracemark has not the shape of an export: left in place, not used",)
+        return Carried(repairs=notes, fault=f"extra.tracemark is not used: {worded(found)}")
     del extra["tracemark"]
     if not extra and not carried.get("empty_extra"):
         del document["extra"]

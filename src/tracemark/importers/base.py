@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from tracemark import digest
 from tracemark.digest import JSON
+from tracemark.findings import Finding
 from tracemark.importers.head import Head
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class Imported:
     """The observed half of the stamp: component to `{"part", "form", "digest"}`; empty when nothing can be taken."""
     where: str
     """Label and line, or label and byte range: for findings, not stored."""
+    findings: tuple[Finding, ...] = ()
+    """What of the record was seen and not understood, where the trace says less for it; not stored."""
 
 
 @dataclass(frozen=True, slots=True)

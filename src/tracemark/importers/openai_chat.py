@@ -23,15 +23,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from tracemark import digest
+from tracemark.findings import finding
+from tracemark.importers import openai_verdict
 from tracemark.importers.base import (
-    Context,
     Document,
     Imported,
     Record,
     Refused,
     Unit,
     fill_from_batch,
-    outcome_of_reward,
     refuse,
     source_of,
 )
@@ -50,17 +50,10 @@ from tracemark.importers.openai_messages import (
 from tracemark.importers.strict import fast, faults, worded
 from tracemark.model.atif import VERSION
 
-SUCCESS = (
-    ("error: anything but null, false or empty", "error"),
-    ("success, resolved, passed or is_correct: true or false", "success or failure"),
-    ("reward or score: a number", "by reward: success at ingest.success_reward, else failure"),
-    ("none of these", "unknown"),
-)
+SUCCESS = openai_verdict.SUCCESS
 """Which source verdict gives which status, in the order in which they are looked for."""
 
 _TOOLS = ("tools", "tool_defs", "functions")
-_VERDICTS = ("success", "resolved", "passed", "is_correct")
-_REWARDS = ("reward", "score")
 _TASKS = ("task_id", "instance_id", "task")
 _RUN_KEYS = ("session_id", "conversation_id", "run_id", "id")
 _SAMPLING = (
@@ -163,7 +156,8 @@ class ChatImporter:
             conversation.add(message, f"messages/{index}")
         _respond(rest, conversation, run)
         trajectory = _trajectory(rest, conversation, tools, run)
-        outcome = _outcome(rest, record.context)
+        ending = openai_verdict.take(rest, record.context.limits.success_reward, repairs)
+        repairs += [f"{text}: not read as a verdict" for text in ending.unread]
         if rest:
             trajectory["extra"] = {"record": rest}
         fill_from_batch(run, record.context.batch)
@@ -176,12 +170,15 @@ class ChatImporter:
             trajectory=trajectory,
             trajectory_bytes=digest.canonical(trajectory, finite=True),
             run=run,
-            outcome=outcome,
+            outcome=ending.outcome,
             source=source_of(self, record, document, repairs),
             stamp=None,
             content=walked.content,
             observed=observed(walked.content),
             where=document.where,
+            findings=tuple(
+                finding("verdict-unread", document.where, f"{text}: not read as a verdict") for text in ending.unread
+            ),
         )
 
 
@@ -320,20 +317,6 @@ def _trajectory(
                 del rest[name]
             break
     return trajectory
-
-
-def _outcome(rest: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Return the outcome that the record states, by the table `SUCCESS`; what it was read from leaves the record."""
-    reward = next((name for name in _REWARDS if type(rest.get(name)) in (int, float)), None)
-    outcome: dict[str, Any] = {"status": "unknown"}
-    if reward is not None:
-        outcome = {**outcome_of_reward(rest.pop(reward), context.limits.success_reward), "rule": reward}
-    if rest.get("error"):
-        return {**outcome, "status": "error", "rule": "error"}
-    for name in _VERDICTS:
-        if isinstance(rest.get(name), bool):
-            return {**outcome, "status": "success" if rest.pop(name) else "failure", "rule": name}
-    return outcome
 
 
 IMPORTER = ChatImporter()

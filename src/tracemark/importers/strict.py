@@ -31,16 +31,19 @@ def worded(found: list[tuple[str, str]]) -> str:
     return f"{place}: {reason}" + (f" (and {len(found) - 1} more)" if len(found) > 1 else "")
 
 
-def is_carried(facts: object) -> bool:
-    """Return whether `facts` have the shape of what an export writes into `extra.tracemark` (`model.carried`)."""
+def carried_faults(facts: object) -> list[tuple[str, str]]:
+    """Return what keeps `facts` from being what an export writes into `extra.tracemark` (`model.carried`).
+
+    Pairs of place and reason, as `faults` gives them; empty when they are valid.
+    """
     if _accepts("carried", facts) and isinstance(facts, dict):
         run = facts.get("run", {})
         # to a JSON Schema 1.0 is an integer
         if run.get("attempt").__class__ is not float and run.get("seed").__class__ is not float:
-            return True
-    from tracemark.model.carried import is_valid  # noqa: PLC0415 - as above: ordinary facts never come here
+            return []
+    from tracemark.model.carried import problems  # noqa: PLC0415 - as above: ordinary facts never come here
 
-    return is_valid(facts)
+    return problems(facts)
 
 
 def _accepts(name: str, value: object) -> bool:

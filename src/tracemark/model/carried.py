@@ -20,7 +20,7 @@ class CarriedFacts(Value):
     """The member `extra.tracemark`."""
 
     run: Maybe[Run] = None
-    """Facts of the run, all that are known: nothing else of the document adds to them."""
+    """Facts of the run. Without `trajectory`, what the document shows by itself adds to them."""
     outcome: Maybe[Outcome] = None
     """How it ended."""
     harness: Maybe[Stamp] = None
@@ -31,13 +31,13 @@ class CarriedFacts(Value):
     """True when the document had an `extra` before the export, and nothing in it."""
 
 
-def is_valid(carried: object) -> bool:
-    """Return whether `carried` has the shape of what an export writes."""
+def problems(carried: object) -> list[tuple[str, str]]:
+    """Return what keeps `carried` from being what an export writes: pairs of place and reason; empty means nothing."""
     try:
         CarriedFacts.model_validate(carried)
-    except ValidationError:
-        return False
-    return True
+    except ValidationError as error:
+        return [("/".join(map(str, e["loc"])) or "a name", e["msg"]) for e in error.errors(include_url=False)]
+    return []
 
 
 def fast_schema() -> dict[str, Any]:

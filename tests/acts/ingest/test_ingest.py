@@ -510,3 +510,29 @@ def test_segments_do_not_depend_on_how_many_workers_made_them(desk, monkeypatch:
         corpus.ingest(desk.inbox)
         stores.append(corpus.everything())
     assert stores[0] == stores[1]
+
+
+# --- what was seen and not understood
+
+
+def test_what_was_not_understood_is_said_once_for_a_file_and_counted(desk) -> None:
+    chat = [{"role": "user", "content": "Please."}, {"role": "assistant", "content": "Done."}]
+    runs = [{"id": str(number), "messages": chat, "metadata": {"reward": number / 7}} for number in range(300)]
+    report = desk.ingest(desk.write("a.jsonl", *runs), desk.write("b.jsonl", {**runs[0], "id": "b", "status": "won"}))
+    assert report.ingested == 301
+    said = [(found.where, found.message) for found in report.findings]
+    assert said == [
+        ("a.jsonl:1", "metadata.reward (a number): not read as a verdict"),
+        ("b.jsonl", 'status "won": not read as a verdict'),
+        ("b.jsonl", "metadata.reward (a number): not read as a verdict"),
+    ]
+    assert report.finding_counts == {"verdict-unread": 302}
+    assert report.exit_code == 0
+
+
+def test_carried_facts_that_are_wrong_are_a_warning_that_names_the_member(desk) -> None:
+    report = desk.ingest(desk.write("a.jsonl", desk.carrying("t-1", outcome={"status": "succes"})))
+    assert codes(report) == ["carried-invalid"]
+    assert "outcome/status" in report.findings[0].message
+    assert (report.ingested, report.exit_code) == (1, 0)
+    assert desk.state("t-1").row.status == "unknown"
