@@ -64,8 +64,23 @@ def test_what_there_is_to_differ_from_is_said(
     accepted: str | None, differs_in: list[str] | None, shown: tuple[str, str]
 ) -> None:
     members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
-    members |= {"findings": (), "components": {}, "accepted": False}
+    members |= {"findings": (), "components": {}, "accepted": False, "fits": [], "labels": {}}
     stream = io.StringIO()
     write_audit(TraceAudit(**members | {"accepted_harness": accepted, "differs_in": differs_in}), stream)
     rows = dict(re.split("  +", line, maxsplit=1) for line in stream.getvalue().splitlines())
     assert (rows["accepted harness"], rows["differs in"]) == shown
+
+
+def test_what_fits_has_its_name_beside_the_fingerprint() -> None:
+    members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
+    members |= {
+        "findings": (),
+        "components": {},
+        "fits": ["tm1:a", "tm1:b"],
+        "labels": {"tm1:a": "shop", "tm1:b": "old"},
+    }
+    stream = io.StringIO()
+    report = TraceAudit(**members)
+    write_audit(report, stream)
+    assert "\nfits:\nname  fingerprint\nshop  tm1:a\nold   tm1:b\n" in stream.getvalue()
+    assert report.as_json()["fits"] == ["tm1:a", "tm1:b"]

@@ -74,7 +74,10 @@ def test_a_report_shows_values_then_sections() -> None:
             "name": "desk_a",
             "excluded": {"contested": 1, "other-harness": 12},
             "dry_run": False,
-            "components": {"runtime": {"digest": "d", "evidence": "claimed"}},
+            "components": {
+                "runtime": {"digest": "d", "evidence": "claimed"},
+                "tool_bindings": {"digest": "e", "evidence": "recorded"},
+            },
             "fits": ("tm1:a", "tm1:b"),
         },
         stream,
@@ -89,9 +92,16 @@ def test_a_report_shows_values_then_sections() -> None:
         "  other-harness  12\n"
         "\n"
         "components:\n"
-        "name     digest  evidence\n"
-        "runtime  d       claimed\n"
+        "name           digest  evidence\n"
+        "runtime        d       claimed\n"
+        "tool_bindings  e       recorded\n"
     )
+
+
+def test_one_object_alone_is_no_table_and_keeps_its_name() -> None:
+    stream = io.StringIO()
+    write_report({"run": {"model": {"name": "m-1"}}, "runs": {"a": {"name": "x"}, "b": {"name": "y"}}}, stream)
+    assert stream.getvalue() == "run:\n  model / name  m-1\n\nruns:\n  a / name  x\n  b / name  y\n"
 
 
 def test_a_value_that_is_not_there_is_a_dash() -> None:

@@ -8,7 +8,7 @@ store. Of a harness: its traces, successes, exports and decisions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,7 +30,7 @@ from tracemark.harness.match import Content, fits
 from tracemark.store.check import decision_refuted
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions, Selection
-from tracemark.store.state import Joined
+from tracemark.store.state import Joined, Statement, harness_named
 from tracemark.store.store import Store
 
 
@@ -58,6 +58,8 @@ class TraceAudit(Report):
     (absent when the place is no step), `text`. They stay when the trace is settled under another harness."""
     fits: list[str]
     """Fingerprints of the known harnesses that the content does not exclude."""
+    labels: dict[str, str]
+    """The label of each fingerprint in `fits`."""
     accepted: bool
     """Whether it counts under the accepted harness or a declared equivalent."""
     accepted_harness: str | None
@@ -180,9 +182,10 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         components=components(joined.harness),
         contradictions=contradictions(said),
         fits=fitting,
+        labels={one: corpus.by_fingerprint[one].name for one in fitting},
         accepted=fingerprint is not None and fingerprint in corpus.equivalents(),
         accepted_harness=corpus.accepted,
-        differs_in=_differences(corpus, joined, content),
+        differs_in=_differences(corpus, joined, said, content),
         status=state.row.status,
         outcome=joined.outcome,
         run=joined.run,
@@ -309,17 +312,25 @@ def _may_be_trace(target: str) -> bool:
     return SHORTEST_PREFIX <= len(target) <= 64 and all(digit in "0123456789abcdef" for digit in target)
 
 
-def _differences(corpus: Corpus, joined: Joined, content: Content) -> list[str] | None:
-    """Return in which parts the trace differs from the accepted harness: by its stamp and by its content."""
+def _differences(corpus: Corpus, joined: Joined, said: Sequence[Statement], content: Content) -> list[str] | None:
+    """Return in which parts the trace differs from the accepted harness: by its stamp and by its content.
+
+    What statements list against the harness counts too: an importer sees more of its source than a trajectory keeps.
+    """
     accepted = corpus.by_fingerprint.get(corpus.accepted or "")
     if accepted is None:
         return None
     declared = (joined.harness.get("declared") or {}).get("components") or {}
-    contradicted = corpus.matchers[accepted.fingerprint].judge(content).contradictions
+    judged = corpus.matchers[accepted.fingerprint].judge(content).contradictions
+    places = {(place.component, place.part) for place in judged}
+    for statement in said:
+        stamp = statement.harness or {}
+        if harness_named(stamp) == accepted.fingerprint:
+            places |= {(place["component"], place["part"]) for place in stamp.get("contradictions") or ()}
     found = []
     for component, parts in compare(declared, accepted).items():
         stated = [part or "order" for part, said in parts.items() if said is Comparison.DIFFERENT]
-        shown = sorted({place.part for place in contradicted if place.component == component})
+        shown = sorted(part for name, part in places if name == component)
         found += [f"{component}/{part}" for part in dict.fromkeys([*stated, *shown])]
     return found
 

@@ -17,6 +17,8 @@ def write_audit(report: Report, stream: TextIO) -> None:
     if isinstance(components, Mapping):
         members["components"] = [row for name, value in components.items() for row in _parts(name, value)]
     if isinstance(report, TraceAudit):
+        del members["labels"]
+        members["fits"] = [{"name": report.labels[one], "fingerprint": one} for one in report.fits]
         if report.accepted_harness is None:
             members["differs_in"] = "no harness is accepted"
         elif report.differs_in is None:

@@ -108,10 +108,16 @@ def _write_section(title: str, value: Any, stream: TextIO) -> None:
             write_rows(value, stream)
         else:
             stream.writelines(f"{_GAP}{cell(item)}\n" for item in value)
-    elif all(isinstance(item, Mapping) for item in value.values()) and len({tuple(v) for v in value.values()}) == 1:
+    elif _are_rows(value):
         write_rows([{"name": name, **item} for name, item in value.items()], stream)
     else:
         _write_pairs(list(_flat(value)), stream, indent=_GAP)
+
+
+def _are_rows(value: Row) -> bool:
+    """Return whether the members of a mapping are several objects of one kind, easier to read as a table."""
+    items = [item for item in value.values() if isinstance(item, Mapping)]
+    return len(items) == len(value) > 1 and len({tuple(item) for item in items}) == 1 and "name" not in items[0]
 
 
 def _flat(value: Row, prefix: str = "") -> Iterator[tuple[str, Any]]:
