@@ -11,7 +11,7 @@ import pytest
 
 from tracemark import digest
 from tracemark.acts import audit, decisions
-from tracemark.acts.corpus import Corpus
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.errors import IntegrityError, NewerFormatError, UnknownNameError, UsageError
 from tracemark.model.harness import COMPONENTS
 from tracemark.store.selection import Decisions, Selection, State
@@ -92,6 +92,23 @@ def test_content_that_disagrees_with_its_claim_is_shown_with_place_and_text(expo
     shown = audit.audit(exported.root, exported.ids()["x-1"])
     assert shown.fingerprint is None
     assert [(place["component"], place["part"]) for place in shown.contradictions] == [("prompt_templates", "system")]
+
+
+def test_what_only_an_importer_saw_differs_too(exported: Shop) -> None:
+    exported.record("r-1")
+    with open_store(exported.root) as store:
+        stamp = json.loads(store.get(exported.ids()["r-1"]))["harness"]
+    text = "a separator that the format fixes stands elsewhere"
+    place = {"component": "prompt_templates", "part": "system", "text": text}
+    exported.ingest([document("x-1")], None, "plain")
+    trace_id = exported.ids()["x-1"]
+    carrying = document("x-1")
+    carrying["extra"]["tracemark"] |= {"harness": {**stamp, "contradictions": [place]}, "trajectory": trace_id}
+    exported.ingest([carrying], None, "carrying")
+    shown = audit.audit(exported.root, trace_id)
+    assert (shown.fingerprint, shown.fits) == (None, [exported.fingerprint()])
+    assert shown.differs_in == ["prompt_templates/system"]
+    assert shown.labels == {exported.fingerprint(): "desk_a"}
 
 
 def test_a_damaged_trace_is_never_described(exported: Shop) -> None:
@@ -247,7 +264,7 @@ def a_trace_was_contested_since(shop: Shop) -> None:
 @found_as("export-other-harness", "export-row-differs")
 def a_trace_was_settled_under_another_harness_since(shop: Shop) -> None:
     write_version(shop.root, "desk_c", handler=" + '.'")
-    decisions.stamp(shop.root, shop.ids()["t-0"], "desk_c", "the log names it", CLOCK)
+    decisions.stamp(shop.root, [shop.ids()["t-0"]], "desk_c", "the log names it", CLOCK)
 
 
 @found_as("export-other-harness")

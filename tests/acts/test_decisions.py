@@ -129,7 +129,7 @@ def test_nothing_is_added_to_a_ledger_that_does_not_verify(shop: Shop) -> None:
     for decide in (
         lambda: shop.accept("desk_b"),
         lambda: decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK),
-        lambda: decisions.stamp(shop.root, shop.ids()["t-0"], "desk_b", "wrong", CLOCK),
+        lambda: decisions.stamp(shop.root, [shop.ids()["t-0"]], "desk_b", "wrong", CLOCK),
     ):
         with pytest.raises(LedgerChainError):
             decide()
@@ -144,7 +144,7 @@ def test_a_decision_has_a_reason_and_without_one_nothing_is_touched(shop: Shop, 
         lambda: shop.accept(reason=reason),
         lambda: decisions.retract(shop.root, trace, reason, CLOCK),
         lambda: decisions.reinstate(shop.root, trace, reason, CLOCK),
-        lambda: decisions.stamp(shop.root, trace, "desk_c", reason, CLOCK),
+        lambda: decisions.stamp(shop.root, [trace], "desk_c", reason, CLOCK),
     ):
         with pytest.raises(UsageError, match="a decision needs a reason: it is empty"):
             decide()
@@ -234,7 +234,7 @@ def test_a_contested_trace_is_in_no_export_until_it_is_settled(shop: Shop) -> No
     shop.set(("minimum: 1 ", "minimum: 0 "))
     shown = audit.audit(shop.root, trace)
     assert (shown.fingerprint, bool(shown.conflicts)) == (None, True)
-    decisions.stamp(shop.root, trace, "desk_c", "the launcher's log names it", CLOCK)
+    decisions.stamp(shop.root, [trace], "desk_c", "the launcher's log names it", CLOCK)
     report = shop.export()
     assert (report.rows, report.excluded["contested"]) == (1, 0)
     assert [row["tracemark_trace_id"] for row in shop.rows()] == [trace]
@@ -243,7 +243,7 @@ def test_a_contested_trace_is_in_no_export_until_it_is_settled(shop: Shop) -> No
 def test_an_audit_after_a_stamp_shows_the_parts_of_the_harness_that_was_settled(shop: Shop) -> None:
     trace = contested(shop)
     for name in ("desk_c", "desk_a"):
-        decisions.stamp(shop.root, trace, name, "the log names it", CLOCK)
+        decisions.stamp(shop.root, [trace], name, "the log names it", CLOCK)
         shown = audit.audit(shop.root, trace)
         identity = Corpus(shop.root).resolve(name).identity
         assert (shown.fingerprint, shown.conflicts) == (identity.fingerprint, [])
@@ -256,7 +256,7 @@ def test_a_stamp_does_not_pretend_to_settle_what_is_disputed_about_the_outcome(s
     assert shop.ingest([document("t-0", reward=0.0)], name="again").contested == 1
     trace = shop.ids()["t-0"]
     with pytest.raises(NegativeAnswerError, match=r"disputed is outcome\.reward, outcome\.status") as refused:
-        decisions.stamp(shop.root, trace, harness, "it was a success", CLOCK)
+        decisions.stamp(shop.root, [trace], harness, "it was a success", CLOCK)
     assert (refused.value.where, kinds(shop)) == (trace, [])
     assert f"tracemark retract {trace[:12]} --reason TEXT" in str(refused.value.hint)
 
@@ -277,31 +277,67 @@ def test_a_harness_and_an_outcome_in_dispute_are_settled_one_by_one(shop: Shop) 
     trace = contested(shop)
     shop.ingest([document("c-1", reward=0.0)], "desk_a", "contested")
     for name in ("desk_c", "desk_a"):
-        decisions.stamp(shop.root, trace, name, "the log names it", CLOCK)
+        decisions.stamp(shop.root, [trace], name, "the log names it", CLOCK)
         shown = audit.audit(shop.root, trace)
         assert shown.fingerprint == shop.fingerprint(name)
         assert shown.conflicts == ["outcome.reward", "outcome.status"]
 
 
+def test_many_traces_are_settled_at_once_each_by_an_entry_of_its_own(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    traces = [shop.ids()[f"t-{number}"] for number in range(3)]
+    decisions.stamp(shop.root, traces[:1], "desk_c", "the folder was misnamed", CLOCK)
+    report = decisions.stamp(shop.root, [*traces, traces[1][:12]], "desk_c", "the folder was misnamed", CLOCK)
+    assert (report.name, report.fingerprint) == ("desk_c", shop.fingerprint("desk_c"))
+    assert (report.source, report.standing) == ("harness_versions/desk_c", 1)
+    entries = {entry.digest: entry.decision.subject["trace"] for entry in Corpus(shop.root).chain.entries}
+    assert [entries[settled["entry"]] for settled in report.entries] == traces[1:]
+    assert len(entries) == 3
+    with pytest.raises(NegativeAnswerError, match="the 3 traces are settled so already"):
+        decisions.stamp(shop.root, traces, "desk_c", "the folder was misnamed", CLOCK)
+    none = decisions.stamp(shop.root, traces, "none", "nobody knows", CLOCK)
+    assert (none.name, none.fingerprint, none.source, len(none.entries)) == (None, None, None, 3)
+
+
+def test_where_one_of_many_cannot_be_settled_so_none_is(shop: Shop) -> None:
+    with pytest.raises(NegativeAnswerError, match="the content excludes desk_a"):
+        decisions.stamp(shop.root, [shop.ids()["t-0"], shop.ids()["u-0"]], "desk_a", "all of them", CLOCK)
+    assert kinds(shop) == []
+
+
+def test_a_name_that_means_a_folder_and_a_snapshot_is_warned_of_where_it_is_used(shop: Shop) -> None:
+    stored, trace = shop.fingerprint(), shop.ids()["t-0"]
+    (shop.root / "harness_versions" / "desk_a" / "observe.py").write_text("def observe(raw):\n    return repr(raw)\n")
+    settled = decisions.stamp(shop.root, [trace], "desk_a", "the log names it", CLOCK)
+    accepted = shop.accept()
+    assert (settled.source, accepted.source) == ("harness_versions/desk_a", "harness_versions/desk_a")
+    for report in (settled, accepted):
+        (found,) = report.findings
+        assert (found.code, found.where, report.exit_code) == ("name-shared", "harness_versions/desk_a", 0)
+        assert f"{stored[:16]} (snapshot" in found.message
+    by_fingerprint = decisions.accept(shop.root, stored, "the one in use", CLOCK)
+    assert (by_fingerprint.source, by_fingerprint.findings) == ("snapshot", ())
+
+
 def test_a_stamp_can_name_a_harness_that_nobody_claimed_or_none(shop: Shop) -> None:
     write_version(shop.root, "desk_c", handler=" + '.'")
     trace = shop.ids()["t-0"]
-    decisions.stamp(shop.root, trace, "desk_c", "the folder was misnamed", CLOCK)
+    decisions.stamp(shop.root, [trace], "desk_c", "the folder was misnamed", CLOCK)
     shown = audit.audit(shop.root, trace)
     identity = Corpus(shop.root).resolve("desk_c").identity
     assert shown.components["observation_handlers"]["digest"] == identity.components["observation_handlers"]
     assert shown.evidence == "claimed"
-    decisions.stamp(shop.root, trace, "none", "nobody knows", CLOCK)
+    decisions.stamp(shop.root, [trace], "none", "nobody knows", CLOCK)
     shown = audit.audit(shop.root, trace)
     assert (shown.fingerprint, shown.harness, shown.stated, shown.evidence) == (None, None, ["desk_a"], "unrecorded")
     with pytest.raises(NegativeAnswerError, match="settled so already"):
-        decisions.stamp(shop.root, trace, "none", "nobody knows", CLOCK)
+        decisions.stamp(shop.root, [trace], "none", "nobody knows", CLOCK)
 
 
 def test_a_stamp_stores_the_harness_before_the_decision_that_names_it(shop: Shop) -> None:
     write_version(shop.root, "desk_c", handler=" + '.'")
     fingerprint = shop.fingerprint("desk_c")
-    decisions.stamp(shop.root, shop.ids()["t-0"], "desk_c", "the log names it", CLOCK)
+    decisions.stamp(shop.root, [shop.ids()["t-0"]], "desk_c", "the log names it", CLOCK)
     assert (shop.root / "traces" / "harnesses" / f"{fingerprint.removeprefix('tm1:')}.json").is_file()
     assert problems(shop) == []
 
@@ -336,7 +372,7 @@ def test_no_stamp_puts_a_trace_under_a_harness_that_its_content_excludes(
     shop.ingest([document("n-1")], claimed, "new")
     trace = shop.ids()["n-1"]
     with pytest.raises(NegativeAnswerError) as refused:
-        decisions.stamp(shop.root, trace[:12], "desk_c", "the log names it", CLOCK)
+        decisions.stamp(shop.root, [trace[:12]], "desk_c", "the log names it", CLOCK)
     assert "the content excludes desk_c: " + expected in refused.value.message
     assert (refused.value.where, refused.value.hint) == (trace, f"tracemark audit {trace[:12]}")
     assert kinds(shop) == []
@@ -354,14 +390,14 @@ def test_what_an_importer_saw_and_no_trajectory_keeps_excludes_a_harness_too(sho
     run["extra"]["tracemark"]["harness"] = {"declared": declared, "contradictions": [place]}
     shop.ingest([run], None, "carried")
     with pytest.raises(NegativeAnswerError, match="runtime limits: another limit"):
-        decisions.stamp(shop.root, shop.ids()["n-1"], "desk_b", "the log names it", CLOCK)
+        decisions.stamp(shop.root, [shop.ids()["n-1"]], "desk_b", "the log names it", CLOCK)
     assert kinds(shop) == []
 
 
 def test_a_sub_agents_document_is_excluded_by_nothing(shop: Shop) -> None:
     shop.ingest([document("n-1", extra="Another prompt.", role="subagent")], None, "sub")
     trace = shop.ids()["n-1"]
-    decisions.stamp(shop.root, trace, "desk_a", "the parent's log names it", CLOCK)
+    decisions.stamp(shop.root, [trace], "desk_a", "the parent's log names it", CLOCK)
     shown = audit.audit(shop.root, trace)
     assert shown.fingerprint == shop.fingerprint()
     assert shown.fingerprint in shown.fits
@@ -370,7 +406,7 @@ def test_a_sub_agents_document_is_excluded_by_nothing(shop: Shop) -> None:
 def test_a_trace_that_was_settled_keeps_the_places_where_an_earlier_statement_was_wrong(shop: Shop) -> None:
     shop.ingest([document("n-1")], "desk_b", "wrong")
     trace = shop.ids()["n-1"]
-    decisions.stamp(shop.root, trace, "desk_a", "the log names it", CLOCK)
+    decisions.stamp(shop.root, [trace], "desk_a", "the log names it", CLOCK)
     shown = audit.audit(shop.root, trace)
     assert (shown.harness, shown.stated) == ("desk_a", ["desk_b"])
     assert [(place["harness"], place["part"]) for place in shown.contradictions] == [("desk_b", "system")]
@@ -397,7 +433,7 @@ def test_a_decision_that_the_content_excludes_is_named_by_check_and_audit(shop: 
     assert shop.fingerprint() in found.message
     shown = audit.audit(shop.root, trace)
     assert [found.code for found in shown.findings] == ["decision-refuted"]
-    decisions.stamp(shop.root, trace, "none", "it was another harness", CLOCK)
+    decisions.stamp(shop.root, [trace], "none", "it was another harness", CLOCK)
     assert problems(shop) == []
     assert audit.audit(shop.root, trace).findings == ()
 

@@ -79,6 +79,22 @@ def test_two_folders_of_one_name_are_told_apart_and_warned_of(shop: Shop) -> Non
         assert found.where == "harness_versions/desk_a, harness_versions/desk_c"
 
 
+def test_a_folder_that_is_named_like_the_accepted_snapshot_is_warned_of(shop: Shop) -> None:
+    shop.accept()
+    accepted = shop.fingerprint()
+    write = (shop.root / "harness_versions" / "desk_a" / "system.txt").write_text
+    write("Another prompt, which nobody accepted.\n")
+    for report in (harnesses.list_(shop.root), harnesses.check(shop.root, []), health.check(shop.root)):
+        (found,) = [found for found in report.findings if found.code == "name-shared"]
+        assert (found.where, report.exit_code) == ("harness_versions/desk_a", 0)
+        assert f"{accepted[:16]} (snapshot, the accepted one)" in found.message
+    (found,) = harnesses.show(shop.root, "desk_a").findings
+    assert (found.code, harnesses.show(shop.root, accepted).findings) == ("name-shared", ())
+    # what a history leaves behind is named only where the name is used
+    shop.accept()
+    assert [found.code for found in health.check(shop.root).findings] == []
+
+
 @pytest.mark.parametrize("name", ["desk_x", "desk_y"])
 def test_a_version_that_is_named_gets_the_same_findings(shop: Shop, name: str) -> None:
     write_version(shop.root, "desk_x", extra="Broken.").joinpath("look.json").write_text("{")

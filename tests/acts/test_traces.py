@@ -64,7 +64,7 @@ def test_of_a_trace_without_a_harness_the_observed_digests_are_shown(shop: Shop)
 def test_what_was_decided_shows_in_the_flags(shop: Shop) -> None:
     decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
     write_version(shop.root, "desk_c", handler=" + '.'")
-    decisions.stamp(shop.root, shop.ids()["t-1"], "desk_c", "misnamed", CLOCK)
+    decisions.stamp(shop.root, [shop.ids()["t-1"]], "desk_c", "misnamed", CLOCK)
     rows = {row["task"]: row for row in traces.list_(shop.root, TraceFilter()).traces}
     assert rows["t-0"]["flags"] == ["retracted"]
     assert (rows["t-1"]["harness"], rows["t-1"]["fingerprint"]) == ("desk_c", shop.fingerprint("desk_c"))

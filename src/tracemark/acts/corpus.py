@@ -16,7 +16,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.errors import IntegrityError, ManifestError, UnknownNameError, UsageError
-from tracemark.findings import Finding
+from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
 from tracemark.harness.harness import SNAPSHOTS, VERSIONS, Harness, known_with_findings
 from tracemark.harness.match import Matcher
@@ -58,7 +58,8 @@ class Corpus:
     def store_decisions(self) -> Decisions:
         """What the ledger says of traces, as the store takes it."""
         decided = self.decisions
-        return Decisions(frozenset(decided.retracted), frozenset(decided.retracted_raw), decided.stamps)
+        barred = frozenset(decided.retracted), frozenset(decided.retracted_raw)
+        return Decisions(*barred, decided.spared, decided.stamps)
 
     @cached_property
     def decisions(self) -> LedgerState:
@@ -153,6 +154,23 @@ class Corpus:
         """Return what keeps the version in the folder `name` from being read; empty when nothing does."""
         return [problem for problem in self.harness_findings if problem.where.startswith(f"{VERSIONS}/{name}/")]
 
+    def namesakes(self, name: str, chosen: Harness) -> list[Finding]:
+        """Return the finding that other harnesses answer to a name as well, which was taken to mean `chosen`.
+
+        So it is when a folder was edited, or is named like the snapshot of another harness. Empty when none does, or
+        when `name` is a fingerprint.
+        """
+        others = [one for one in self.harnesses if one.name == name and one.fingerprint != chosen.fingerprint]
+        if not others or name not in (chosen.name, chosen.folder.name if chosen.folder is not None else None):
+            return []
+        listed = ", ".join(self._described(one) for one in others)
+        message = f"{name!r} was taken to mean {self._described(chosen)}; of that name is also {listed}"
+        return [finding("name-shared", place_of(chosen), message, "name the one that is meant by its fingerprint")]
+
+    def _described(self, harness: Harness) -> str:
+        accepted = ", the accepted one" if harness.fingerprint == self.accepted else ""
+        return f"{harness.fingerprint[:16]} ({place_of(harness)}{accepted})"
+
     def _by_name(self, name: str) -> list[Harness]:
         by_folder = [harness for harness in self.harnesses if harness.folder and harness.folder.name == name]
         by_label = [harness for harness in self.harnesses if harness.name == name]
@@ -167,6 +185,11 @@ class Corpus:
             for fingerprint, harness in self.by_fingerprint.items()
             if fingerprint.removeprefix(digest.FINGERPRINT_PREFIX).startswith(bare)
         ]
+
+
+def place_of(harness: Harness) -> str:
+    """Return where the texts of a harness were read: its folder, relative to the corpus, or `snapshot`."""
+    return f"{VERSIONS}/{harness.folder.name}" if harness.folder is not None else "snapshot"
 
 
 def tools_of(harness: Harness) -> list[dict[str, Any]]:

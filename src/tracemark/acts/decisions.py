@@ -9,13 +9,13 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
+from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store, place_of
 from tracemark.acts.provenance import content_in, worded
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError
@@ -38,6 +38,8 @@ class Accepted(Report):
     """Its label."""
     fingerprint: str
     """Its fingerprint."""
+    source: str
+    """Where its texts were read: its folder, relative to the corpus, or `snapshot`."""
     previous: str | None
     """Fingerprint of the harness accepted before; None when there was none."""
     entry: str
@@ -51,11 +53,29 @@ class Decided(Report):
     """A decision about one trace was made."""
 
     kind: str
-    """`retract`, `reinstate` or `stamp`."""
+    """`retract` or `reinstate`."""
     trace_id: str
     """The trace concerned."""
     entry: str
     """Digest of the ledger entry."""
+
+
+@dataclass(frozen=True)
+class Settled(Report):
+    """Under which harness traces count was decided."""
+
+    kind: str
+    """`stamp`."""
+    name: str | None
+    """Label of the harness under which they count now; None when it was settled that they count under none."""
+    fingerprint: str | None
+    """Its fingerprint; None likewise."""
+    source: str | None
+    """Where its texts were read: its folder, relative to the corpus, or `snapshot`; None likewise."""
+    standing: int
+    """Traces named that were settled so already; they get no second entry."""
+    entries: tuple[dict[str, str], ...]
+    """One per trace that was settled now: `trace_id` and `entry`, the digest of its entry in the ledger."""
 
 
 def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
@@ -77,7 +97,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
     chain.require_reason(reason)
     corpus = Corpus(root)
     harness = corpus.resolve(name)
-    findings = tuple(check(harness))
+    findings = (*check(harness), *corpus.namesakes(name, harness))
     for found in findings:
         if found.severity is Severity.ERROR:
             raise NegativeAnswerError(
@@ -101,11 +121,11 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
         )
     if stated != fingerprint:
         set_accepted(root / params.NAME, fingerprint)
-    return Accepted(findings, harness.name, fingerprint, previous, entry.digest, new_entry)
+    return Accepted(findings, harness.name, fingerprint, place_of(harness), previous, entry.digest, new_entry)
 
 
 def retract(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
-    """Bar a trace, and the raw record it was read from, from every export.
+    """Bar a trace, and the raw records that hold it, from every export.
 
     Raises:
         UnknownNameError: when no trace has an id that begins so.
@@ -124,21 +144,23 @@ def reinstate(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
     return _about_trace(root, Kind.REINSTATE, trace, reason, clock)
 
 
-def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> Decided:
-    """Settle under which harness a trace counts.
+def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: Clock) -> Settled:
+    """Settle under which harness traces count, each by an entry of its own.
+
+    Nothing is written unless all of them can be settled so.
 
     Args:
         root: the corpus.
-        trace: id or its beginning.
+        traces: ids or their beginnings; not empty.
         harness: label or fingerprint, or `none` for no harness.
         reason: why; not empty.
-        clock: gives the entry its time.
+        clock: gives the entries their times.
 
     Raises:
-        UnknownNameError: when no trace or no harness answers.
-        NegativeAnswerError: when the trace is settled so already, when its content excludes the harness, or when what
-            statements dispute is not the harness, so that settling it would settle nothing.
-        IntegrityError: when the stored bytes are not those of the id.
+        UnknownNameError: when one of the traces or the harness is not known.
+        NegativeAnswerError: when all are settled so already, when the content of one excludes the harness, or when what
+            statements dispute of one is not the harness, so that settling it would settle nothing.
+        IntegrityError: when the stored bytes of one are not those of the id.
         UsageError: when the reason is empty.
     """
     chain.require_reason(reason)
@@ -146,16 +168,32 @@ def stamp(root: Path, trace: str, harness: str, reason: str, clock: Clock) -> De
     chosen = None if harness == NO_HARNESS else corpus.resolve(harness)
     fingerprint = chosen.fingerprint if chosen is not None else None
     with open_store(root) as store:
-        trace_id = store.resolve(trace)
-        if corpus.decisions.stamps.get(trace_id, "") == fingerprint:
-            raise NegativeAnswerError("the trace is settled so already", where=trace_id, hint=_audit(trace_id))
-        _require_disputed_harness(store, trace_id)
+        named = list(dict.fromkeys(map(store.resolve, traces)))
+        wanted = [one for one in named if corpus.decisions.stamps.get(one, "") != fingerprint]
+        if not wanted:
+            what = "the trace is" if len(named) == 1 else f"the {len(named)} traces are"
+            raise NegativeAnswerError(f"{what} settled so already", where=named[0], hint=_audit(named[0]))
+        for trace_id in wanted:
+            _require_disputed_harness(store, trace_id)
+            if chosen is not None:
+                _require_possible(store, trace_id, chosen)
         if chosen is not None:
-            _require_possible(store, trace_id, chosen)
             # its texts must be stored before anything counts under it
             store.commit_harness(chosen.fingerprint, snapshot.write(chosen))
-    entry = chain.append(root / chain.NAME, Kind.STAMP, {"trace": trace_id, "fingerprint": fingerprint}, reason, clock)
-    return Decided((), Kind.STAMP.value, trace_id, entry.digest)
+    entries = []
+    for trace_id in wanted:
+        subject = {"trace": trace_id, "fingerprint": fingerprint}
+        entry = chain.append(root / chain.NAME, Kind.STAMP, subject, reason, clock)
+        entries.append({"trace_id": trace_id, "entry": entry.digest})
+    return Settled(
+        findings=tuple(corpus.namesakes(harness, chosen)) if chosen is not None else (),
+        kind=Kind.STAMP.value,
+        name=chosen.name if chosen is not None else None,
+        fingerprint=fingerprint,
+        source=place_of(chosen) if chosen is not None else None,
+        standing=len(named) - len(wanted),
+        entries=tuple(entries),
+    )
 
 
 def _require_disputed_harness(store: Store, trace_id: str) -> None:
@@ -194,12 +232,13 @@ def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) 
     chain.require_reason(reason)
     with open_store(root) as store:
         trace_id = store.resolve(trace)
-        raw = store.lookup([trace_id])[trace_id].row.raw_digest
-    barred = Corpus(root).decisions.is_retracted(trace_id, raw or None)
-    if kind is Kind.REINSTATE and not barred:
+        state = store.state(trace_id, Corpus(root).store_decisions)
+        raw, records = state.row.raw_digest, store.records_of_run(trace_id)
+    if kind is Kind.REINSTATE and not state.retracted:
         raise NegativeAnswerError("the trace is not retracted", where=trace_id, hint=_audit(trace_id))
-    if kind is Kind.RETRACT and barred:
+    if kind is Kind.RETRACT and state.retracted:
         raise NegativeAnswerError("the trace is retracted already", where=trace_id, hint=_audit(trace_id))
-    subject = {"trace": trace_id, **({"raw": raw} if raw else {})}
+    also = sorted(records - {raw})
+    subject = {"trace": trace_id, **({"raw": raw} if raw else {}), **({"also": also} if also else {})}
     entry = chain.append(root / chain.NAME, kind, subject, reason, clock)
     return Decided((), kind.value, trace_id, entry.digest)

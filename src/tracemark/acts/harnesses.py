@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.corpus import Corpus, open_store, place_of
 from tracemark.acts.pulled import not_pulled
 from tracemark.findings import Finding, Report
 from tracemark.harness import check as checks
@@ -77,7 +77,20 @@ def list_(root: Path) -> HarnessList:
                 counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1
             findings += store.findings
     rows = tuple(_row(corpus, harness, counts) for harness in corpus.harnesses)
-    return HarnessList((*findings, *corpus.harness_findings, *checks.together(corpus.harnesses)), rows)
+    findings += corpus.harness_findings
+    return HarnessList((*findings, *checks.together(corpus.harnesses), *accepted_apart(corpus)), rows)
+
+
+def accepted_apart(corpus: Corpus) -> list[Finding]:
+    """Return the finding that the accepted harness is a snapshot, and its name leads to another one that has a folder.
+
+    Snapshots that are not accepted and have the name of an edited folder are what every history leaves behind.
+    """
+    accepted = corpus.by_fingerprint.get(corpus.accepted or "")
+    if accepted is None or accepted.folder is not None or corpus.broken(accepted.name):
+        return []
+    named = [one for one in corpus.harnesses if one.folder is not None and accepted.name in (one.folder.name, one.name)]
+    return corpus.namesakes(accepted.name, named[0]) if named else []
 
 
 def _row(corpus: Corpus, harness: Harness, counts: Mapping[str | None, Counter[str]]) -> dict[str, Any]:
@@ -86,7 +99,7 @@ def _row(corpus: Corpus, harness: Harness, counts: Mapping[str | None, Counter[s
     return {
         "name": harness.name,
         "fingerprint": fingerprint,
-        "source": f"{VERSIONS}/{harness.folder.name}" if harness.folder is not None else "snapshot",
+        "source": place_of(harness),
         "traces": sum(counted.values()),
         "successes": counted["success"],
         "accepted": fingerprint == corpus.accepted,
@@ -103,7 +116,7 @@ def show(root: Path, name: str) -> HarnessShown:
     harness = corpus.resolve(name)
     identity = harness.identity
     return HarnessShown(
-        harness.findings,
+        (*harness.findings, *corpus.namesakes(name, harness)),
         harness.name,
         identity.fingerprint,
         dict(identity.components),
@@ -145,7 +158,7 @@ def check(root: Path, names: Sequence[str]) -> HarnessCheck:
     if not names:
         chosen = [harness for harness in corpus.harnesses if harness.folder is not None]
         unreadable = sorted({found.where.split("/")[1] for found in corpus.harness_findings if _of_version(found)})
-        findings += [*corpus.harness_findings, *checks.together(corpus.harnesses)]
+        findings += [*corpus.harness_findings, *checks.together(corpus.harnesses), *accepted_apart(corpus)]
     for harness in chosen:
         findings += [_placed(found, harness) for found in checks.check(harness)]
     return HarnessCheck(tuple(findings), tuple(sorted([*map(_folder, chosen), *unreadable])))

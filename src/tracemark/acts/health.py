@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.harnesses import accepted_apart
 from tracemark.acts.pinned import LOCK, missing, unpinned, unpinned_segments
 from tracemark.acts.provenance import content_in
 from tracemark.digest import JSON
@@ -73,6 +74,7 @@ def check(root: Path) -> CheckReport:
     findings += _params(corpus, decided=not problems)
     findings += corpus.harness_findings
     findings += checks.together(corpus.harnesses)
+    findings += _apart(corpus)
     findings += _pins(root)
     counts = stored.counts
     return CheckReport(
@@ -117,6 +119,14 @@ def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
         message = f"no harness version and no snapshot has the accepted fingerprint {accepted}"
         found.append(finding("accepted-unknown", f"{params.NAME}: accepted.harness", message))
     return found
+
+
+def _apart(corpus: Corpus) -> list[Finding]:
+    try:
+        return accepted_apart(corpus)
+    except ParamsError:
+        # what is wrong with params.yaml is a finding already
+        return []
 
 
 def _pins(root: Path) -> list[Finding]:

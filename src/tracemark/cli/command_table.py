@@ -62,7 +62,7 @@ COMMANDS: dict[str, Entry] = {
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
     "retract": Entry("Take a trace out of every later export.", _BOTH),
     "reinstate": Entry("Lift the retraction of a trace.", _BOTH),
-    "stamp": Entry("Decide under which harness a trace counts.", _BOTH),
+    "stamp": Entry("Decide under which harness traces count.", _BOTH),
     "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", _FILES),
 }
 

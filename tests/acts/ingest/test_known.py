@@ -148,7 +148,7 @@ def test_claims_of_two_harnesses_that_both_fit_contest_the_trace_until_somebody_
     state = desk.state("t-1")
     assert state.contested
     assert state.row.fingerprint is None
-    decisions.stamp(desk.root, state.trace_id, "desk_d", "the launcher's log says so", CLOCK)
+    decisions.stamp(desk.root, [state.trace_id], "desk_d", "the launcher's log says so", CLOCK)
     settled = desk.states(Corpus(desk.root).store_decisions)["t-1"]
     assert not settled.contested
     assert settled.row.fingerprint == desk.fingerprint("desk_d")
@@ -245,7 +245,7 @@ def test_a_wrong_claim_that_nothing_corrected_is_reported_each_time(desk) -> Non
 def test_a_wrong_claim_about_a_trace_that_the_ledger_settles_is_left_out(desk, settled: str, rebuilt: bool) -> None:
     path = desk.write("runs.jsonl", desk.document("t-1"))
     assert desk.ingest(path, harness="desk_b").exit_code == 1
-    decisions.stamp(desk.root, desk.state("t-1").trace_id, settled, "the log names it", CLOCK)
+    decisions.stamp(desk.root, [desk.state("t-1").trace_id], settled, "the log names it", CLOCK)
     if rebuilt:
         shutil.rmtree(desk.root / "traces")
     report = desk.ingest(path, harness="desk_b")

@@ -7,24 +7,24 @@ from typing import Annotated
 import typer
 
 from tracemark.acts import decisions
-from tracemark.cli.arguments import Output, OutputOption, ReasonOption, TraceArgument, corpus
+from tracemark.cli.arguments import Output, OutputOption, ReasonOption, corpus
 from tracemark.cli.output import show
 from tracemark.clock import SystemClock
 
 
 def command(
     ctx: typer.Context,
-    trace: TraceArgument,
+    traces: Annotated[list[str], typer.Argument(help="Trace ids, or enough of their beginnings.", metavar="TRACE…")],
     harness: Annotated[
         str, typer.Option("--harness", metavar="HARNESS", help="A name, a fingerprint, or none for no known harness.")
     ],
     reason: ReasonOption,
     output: OutputOption = Output.TABLE,
 ) -> int:
-    """Decide under which harness a trace counts.
+    """Decide under which harness traces count.
 
-    Settles a contested trace, or one that nobody or somebody wrongly named a harness for. The decision goes into the
-    ledger; what the trace itself says stays as it is. A harness that the content of the trace excludes is refused, and so
-    is a trace of which something else than the harness is contested.
+    Settles contested traces, or such that nobody or somebody wrongly named a harness for. Each decision is an entry of
+    the ledger; what a trace itself says stays as it is. A harness that the content of a trace excludes is refused, and
+    so is a trace of which something else than the harness is contested; then none of the traces is settled.
     """
-    return show(decisions.stamp(corpus(ctx), trace, harness, reason, SystemClock()), output)
+    return show(decisions.stamp(corpus(ctx), traces, harness, reason, SystemClock()), output)
