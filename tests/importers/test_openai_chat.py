@@ -401,6 +401,12 @@ def test_no_tools_are_known_empty_only_in_a_request_that_calls_none() -> None:
     assert "tool_bindings" not in called.observed
 
 
+def test_only_a_record_with_a_response_is_one_request_of_a_conversation() -> None:
+    assert trace(request()).run["mode"] == "request"
+    assert "mode" not in trace({"messages": [USER, {"role": "assistant", "content": "x"}], "model": "m"}).run
+    assert trace({"messages": [USER], "raw_messages": [USER]}).run["mode"] == "tools-in-prompt"
+
+
 def test_a_transcript_says_nothing_of_tools() -> None:
     item = trace([SYSTEM, USER])
     assert (item.content.tools, item.run) == (None, {})
@@ -470,7 +476,7 @@ def test_the_response_of_a_request_is_its_last_step() -> None:
         "extra": {"usage": {"prompt_tokens_details": {"cached_tokens": 4}}},
     }
     assert last["timestamp"] == "2023-11-14T22:13:20.500000+00:00"
-    assert item.run == {"model": {"name": "m"}, "sampling": {"temperature": 0.0}}
+    assert item.run == {"mode": "request", "model": {"name": "m"}, "sampling": {"temperature": 0.0}}
     record = item.trajectory["extra"]["record"]
     assert record["response"] == {"id": "r", "choices": [{"finish_reason": "tool_calls"}]}
     assert record["kwargs"] == {"extra_body": {"tags": ["x"]}}
@@ -485,7 +491,7 @@ def test_where_calls_are_written_into_the_text_the_last_step_is_what_the_model_w
     last = item.trajectory["steps"][-1]
     assert last["message"] == "I look.\n<function=look_up>"
     assert "tool_calls" not in last
-    assert item.run["mode"] == "tools-in-prompt"
+    assert item.run["mode"] == "request, tools-in-prompt"
     assert "rendered" not in item.run
     assert item.trajectory["extra"]["record"]["response"]["choices"][0]["message"]["content"] == "I look."
 
@@ -591,4 +597,4 @@ def test_real_logs_end_with_what_the_model_wrote(real: dict[str, Imported]) -> N
     assert called["tool_calls"][0]["function_name"] == "str_replace_editor"
     written = real["deepseek-chat-1757015062.589"].trajectory["steps"][-1]
     assert "<function=str_replace_editor>" in written["message"]
-    assert real["deepseek-chat-1757015062.589"].run["mode"] == "tools-in-prompt"
+    assert real["deepseek-chat-1757015062.589"].run["mode"] == "request, tools-in-prompt"

@@ -6,6 +6,7 @@ is a transcript: nobody says what was sent with it.
 
 Keeps: messages, calls, answers and reasoning as steps (see `openai_messages`); tools as `agent.tool_definitions`;
 model, sampling, task and reward in `run` and `outcome`; every other member of the record in the root's `extra.record`.
+What may be a verdict and is not read (`openai_verdict`) is a finding `verdict-unread`.
 Drops: members of messages and calls that are null (padding of tables and serialisers), apart from `content`; a second
 copy of the tools in `kwargs`.
 Invents: `agent.name` and `agent.version` ("unknown"), ids of calls without one, an empty system step to hold answers in
@@ -14,6 +15,13 @@ front of which no agent spoke. Ids and steps so made are named in `source.repair
 A log with `raw_messages` is of an agent that writes its tools into the prompt and its calls into the text (`run.mode`
 tools-in-prompt): `messages` is what was sent. Its `raw_response` is what the model wrote, and that is the last step,
 unless it has calls of its own; `response`, in which the calls were taken out of the text, then stays in `extra.record`.
+
+Known limit: a record with a `response` is one request (`run.mode` begins with request), and a log of requests holds
+one record for each turn of a conversation. Each becomes a trace of its own, and the earlier ones are beginnings of the
+later ones. Nobody puts them together, and in an export each without a task counts as a task of its own, so rows may be
+beginnings of one another. Ingest the last request of each conversation alone; or give all its records one `task_id`,
+and `export.sft.per_task` 1 takes one of them, not always the longest. That requests of one folder with equal first
+messages are one conversation is a rule that could be built; it is not.
 """
 
 from __future__ import annotations
@@ -52,6 +60,12 @@ from tracemark.model.atif import VERSION
 
 SUCCESS = openai_verdict.SUCCESS
 """Which source verdict gives which status, in the order in which they are looked for."""
+
+REQUEST = "request"
+"""`run.mode` of a record that is one request of a conversation, as a log of requests holds it."""
+
+TOOLS_IN_PROMPT = "tools-in-prompt"
+"""`run.mode` of an agent that writes its tools into the prompt."""
 
 _TOOLS = ("tools", "tool_defs", "functions")
 _TASKS = ("task_id", "instance_id", "task")
@@ -239,7 +253,7 @@ def _run(rest: dict[str, Any]) -> dict[str, Any]:
     if sampling:
         run["sampling"] = sampling
     if "raw_messages" in rest:
-        run["mode"] = "tools-in-prompt"
+        run["mode"] = TOOLS_IN_PROMPT
     return run
 
 
@@ -249,6 +263,7 @@ def _respond(rest: dict[str, Any], conversation: Conversation, run: dict[str, An
     message = _first_choice(response)
     if message is None or not isinstance(response, dict):
         return
+    run["mode"] = ", ".join([REQUEST, *filter(None, [run.get("mode")])])
     written = _first_choice(rest.get("raw_response"))
     if written is not None and not written.get("tool_calls"):
         step = conversation.add({"role": "assistant", **written}, "raw_response")
