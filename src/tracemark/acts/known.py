@@ -15,17 +15,17 @@ Invariants:
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tracemark import __version__, digest
 from tracemark.acts.ingest_job import line_of
 from tracemark.acts.provenance import declared_name
+from tracemark.acts.readings import Readings, readings_of
 from tracemark.model.annotation import build
 from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
@@ -87,15 +87,6 @@ class JobContext:
         return self.name if declared in [stamp.get("declared") for stamp in self.second[trace_id]] else None
 
 
-class _Readings(NamedTuple):
-    """What other versions of the same importer made of the records of a draft."""
-
-    older: dict[str, list[str]]
-    """Raw digest to the ids that older versions gave."""
-    newer: set[str]
-    """Raw digests that a newer version has read."""
-
-
 class Known:
     """Tells known traces from new ones over one ingest run.
 
@@ -124,7 +115,7 @@ class Known:
         rows = [projection.row for projection in draft.projections]
         known = self._lookup([row.trace_id for row in rows])
         known |= {row.trace_id: context.fresh[row.trace_id] for row in rows if row.trace_id in context.fresh}
-        readings = self._readings([row for row in rows if row.trace_id not in known])
+        readings = readings_of(self._stores, draft, (row for row in rows if row.trace_id not in known))
         if not any(row.trace_id in context.second or row.trace_id in context.repeated for row in rows):
             if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
                 return Settled([draft], count=Counter(ingested=len(rows)))
@@ -154,7 +145,7 @@ class Known:
         }
 
     def _pack_again(
-        self, draft: SegmentDraft, known: Mapping[str, Stored], readings: _Readings, context: JobContext
+        self, draft: SegmentDraft, known: Mapping[str, Stored], readings: Readings, context: JobContext
     ) -> Settled:
         settled = Settled()
         writer = DraftWriter(self._folder, draft.temporary.name + ".new")
@@ -173,11 +164,11 @@ class Known:
                     settled.count["duplicates"] += 1
                 elif trace_id in said:
                     self._repeat(_statement(line, row), said[trace_id], trace_id, context, settled)
-                elif row.raw_digest in readings.newer:
+                elif trace_id in readings.newer:
                     settled.count["duplicates"] += 1
                     continue
                 else:
-                    line, projection = _new((line, projection), readings.older.get(row.raw_digest), settled)
+                    line, projection = _new((line, projection), readings.older.get(trace_id), settled)
                     writer.add(line, projection)
                     if times[trace_id] > 1 or trace_id in context.second or trace_id in context.repeated:
                         said[trace_id] = [_statement(line, row)]
@@ -230,20 +221,6 @@ class Known:
             and _names_another(other, claim)
             for other in said
         )
-
-    def _readings(self, rows: Sequence[TraceRow]) -> _Readings:
-        wanted = {row.raw_digest: row for row in rows if row.raw}
-        older: dict[str, list[str]] = {}
-        newer: set[str] = set()
-        for store in self._stores:
-            for raw, found in store.lookup_raw(wanted).items():
-                new = wanted[raw]
-                for other in (stored.row for stored in found if stored.row.importer == new.importer):
-                    if _version(other) < _version(new):
-                        older.setdefault(raw, []).append(other.trace_id)
-                    elif _version(other) > _version(new):
-                        newer.add(raw)
-        return _Readings({raw: sorted(ids) for raw, ids in older.items()}, newer)
 
     def _lookup(self, ids: list[str]) -> dict[str, Stored]:
         found: dict[str, Stored] = {}
@@ -354,9 +331,3 @@ def _superseding(line: bytes, ids: list[str]) -> bytes:
     source = {**head["source"], "supersedes": ids}
     statement = {name: head[name] for name in ("harness", "outcome", "run")}
     return line_of(statement, source, trajectory_slice(line))
-
-
-def _version(row: TraceRow) -> list[tuple[bool, int, str]]:
-    """Return what puts importer versions in order: `10` comes after `9`, and `1.2` after `1.1`."""
-    parts = re.findall(r"[0-9]+|[^0-9.]+", row.importer_version or "")
-    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]

@@ -376,9 +376,9 @@ def test_what_a_recorder_stated_is_never_replaced_by_a_claim(desk) -> None:
 # --- another version of the importer
 
 
-def store_as_version(desk, document: dict[str, Any], version: str) -> str:
+def store_as_version(desk, document: dict[str, Any], version: str, raw: bytes | None = None) -> str:
     """Store what another version of the importer would have made of a document: another trajectory."""
-    raw = json.dumps(document).encode()
+    raw = raw or json.dumps(document).encode()
     trajectory = {**document, "notes": f"as version {version} read it"}
     trajectory.pop("extra", None)
     line = digest.canonical(
@@ -423,6 +423,56 @@ def test_a_record_that_a_newer_importer_read_is_not_read_back(desk) -> None:
     assert counts(desk.ingest(desk.write("runs.jsonl", document))) == {"duplicates": 1}
     with Store.open(desk.root) as store:
         assert store.counts()["traces"] == 1
+
+
+def trial(desk, name: str) -> bytes:
+    """Write a Harbor trial whose transcript names no session; return the transcript, which is that of every trial."""
+    document = desk.document("t-1")
+    del document["session_id"]
+    raw = json.dumps(document).encode()
+    desk.put(f"job/{name}/agent/trajectory.json", raw)
+    desk.put(f"job/{name}/result.json", json.dumps({"id": f"trial-{name}", "task_name": f"task-{name}"}).encode())
+    desk.put(f"job/{name}/config.json", b"{}")
+    return raw
+
+
+def superseded_by(desk, trace_id: str) -> tuple[str, ...]:
+    with Store.open(desk.root) as store:
+        return store.state(trace_id).superseded_by
+
+
+@pytest.mark.parametrize("names", [["one"], ["one", "two"]])
+def test_a_new_reading_of_one_run_does_not_replace_another_run_with_the_same_bytes(desk, names: list[str]) -> None:
+    raw = trial(desk, "one")
+    old = {
+        name: store_as_version(desk, {**json.loads(raw), "session_id": f"trial-{name}"}, "0.9", raw)
+        for name in ("one", "two")
+    }
+    for name in names:
+        trial(desk, name)
+    assert counts(desk.ingest()) == {"reimported": len(names)}
+    for name, trace_id in old.items():
+        new = superseded_by(desk, trace_id)
+        assert len(new) == (name in names)
+        for one in new:
+            assert desk.line(one)["trajectory"]["session_id"] == f"trial-{name}"
+            assert desk.line(one)["source"]["supersedes"] == [trace_id]
+    desk.check()
+
+
+def test_a_newer_reading_of_another_run_with_the_same_bytes_keeps_no_run_out(desk) -> None:
+    raw = trial(desk, "one")
+    store_as_version(desk, {**json.loads(raw), "session_id": "trial-two"}, f"{IMPORTER.version}.1", raw)
+    assert counts(desk.ingest()) == {"ingested": 1}
+
+
+@pytest.mark.parametrize("version", ["0.9", f"{IMPORTER.version}.1"])
+def test_a_reading_that_did_not_name_the_run_may_be_of_it(desk, version: str) -> None:
+    raw = trial(desk, "one")
+    other = store_as_version(desk, json.loads(raw), version, raw)
+    older = version == "0.9"
+    assert counts(desk.ingest()) == ({"reimported": 1} if older else {"duplicates": 1})
+    assert len(superseded_by(desk, other)) == older
 
 
 def test_version_ten_comes_after_version_nine(desk) -> None:
