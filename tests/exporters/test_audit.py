@@ -12,8 +12,9 @@ import pytest
 from tracemark import digest
 from tracemark.exporters import manifest, sft
 from tracemark.exporters.audit import Found, Present, audit, difference
+from tracemark.exporters.choice import choose
 from tracemark.exporters.manifest import Origin
-from tracemark.exporters.select import Facts, Judged, Terms, choose, judge
+from tracemark.exporters.select import Facts, Judged, Terms, judge
 from tracemark.ledger.params import Caps
 from tracemark.model.export import File
 

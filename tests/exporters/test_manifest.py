@@ -14,8 +14,9 @@ from ruamel.yaml import YAML
 import tracemark
 from tracemark.errors import IntegrityError, NewerFormatError
 from tracemark.exporters import manifest, sft
+from tracemark.exporters.choice import choose
 from tracemark.exporters.manifest import Origin
-from tracemark.exporters.select import Facts, Judged, Terms, choose, judge
+from tracemark.exporters.select import Facts, Judged, Terms, judge
 from tracemark.findings import finding
 from tracemark.ledger.params import Caps
 from tracemark.model.export import File, Manifest

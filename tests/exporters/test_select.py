@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tracemark.errors import ExportRefusedError
-from tracemark.exporters.select import Facts, Judged, Reason, Selected, Terms, choose, facts, judge, require_enough
+from tracemark.exporters.select import Facts, Reason, Terms, facts, judge
 from tracemark.ledger.params import Caps, Policy
 from tracemark.store.row import TraceRow, project
 from tracemark.store.segment import Location
@@ -147,159 +142,6 @@ def test_what_costs_work_is_asked_for_only_when_it_decides() -> None:
 @pytest.mark.parametrize(("calls", "taken"), [(1, False), (2, True), (60, True), (61, False)])
 def test_the_limits_of_tool_calls_are_both_allowed(calls: int, taken: bool) -> None:
     assert (reason(GOOD._replace(tool_calls=calls)) is None) is taken
-
-
-def chosen(*known: Facts, caps: Caps = OFF) -> Selected:
-    terms = Terms(accepted=frozenset({A}), caps=caps)
-    judged = Judged()
-    for one in known:
-        judged.note(one, judge(one, terms, lambda: [A], lambda: None))
-    return choose(judged, caps)
-
-
-def trace(number: int, **changes: Any) -> Facts:
-    return GOOD._replace(id=f"{number:064x}", **changes)
-
-
-def test_of_one_task_the_smallest_id_is_taken() -> None:
-    selected = chosen(trace(3), trace(1), trace(2), trace(9, task="t-2"), caps=replace(OFF, per_task=1))
-    assert [int(name, 16) for name in selected.ids] == [1, 9]
-    assert selected.excluded[Reason.PER_TASK] == 2
-
-
-def test_two_unknown_tasks_are_not_the_same_task() -> None:
-    assert len(chosen(trace(1, task=None), trace(2, task=None), caps=replace(OFF, per_task=1)).ids) == 2
-
-
-def test_the_total_is_taken_after_the_limit_per_task() -> None:
-    traces = [trace(number, task=f"t-{number // 2}") for number in range(6)]
-    selected = chosen(*traces, caps=replace(OFF, per_task=1, total=2))
-    assert [int(name, 16) for name in selected.ids] == [0, 2]
-    assert (selected.excluded[Reason.PER_TASK], selected.excluded[Reason.TOTAL]) == (3, 1)
-
-
-def test_traces_for_which_others_stand_are_counted_beside_the_others() -> None:
-    judged, more = Judged(superseded=2), Judged(superseded=1)
-    judged.note(trace(1), judge(trace(1), TERMS, list, lambda: None))
-    more.note(trace(2, fingerprint=B), judge(trace(2, fingerprint=B), TERMS, list, lambda: None), 4)
-    judged.add(more)
-    selected = choose(judged, OFF)
-    assert (selected.traces, selected.superseded, selected.excluded[Reason.OTHER_HARNESS]) == (5, 3, 4)
-
-
-def test_models_and_graders_of_the_rows_are_counted() -> None:
-    selected = chosen(trace(1), trace(2, model=None, grader=None), trace(3, status="failure"))
-    assert selected.models == {"m@1": 1, "unknown": 1}
-    assert selected.graders == {"g": 1, "unknown": 1}
-
-
-def test_too_few_rows_are_refused_with_what_is_needed() -> None:
-    selected = chosen(trace(1), trace(2, fingerprint=B), trace(3, status="failure"))
-    with pytest.raises(ExportRefusedError) as caught:
-        require_enough(selected, Caps(minimum=20), "desk_a")
-    assert caught.value.exit_code == 40
-    assert "1 of 3 traces fit, at least 20 are needed" in caught.value.message
-    assert "other-harness 1, outcome 1" in caught.value.message
-    assert "19 more successful runs under desk_a" in str(caught.value.hint)
-
-
-def test_limits_that_leave_out_what_would_fit_are_named_with_their_parameter() -> None:
-    caps = Caps(per_task=1, total=100, minimum=20, tool_calls=(2, 60))
-    traces = [trace(1, tool_calls=1), trace(2, tool_calls=5), trace(3, tool_calls=5)]
-    with pytest.raises(ExportRefusedError) as caught:
-        require_enough(chosen(*traces, caps=caps), caps, "desk_a")
-    assert str(caught.value.hint).split("; or ") == [
-        "record at least 19 more successful runs under desk_a (at most 1 of a task counts), then ingest",
-        "change params.yaml: export.sft.tool_calls [2, 60] leaves out 1",
-        "change params.yaml: export.sft.per_task 1 leaves out 1",
-    ]
-
-
-def test_no_runs_are_asked_for_where_the_total_is_below_the_minimum() -> None:
-    caps = replace(OFF, total=1, minimum=2)
-    with pytest.raises(ExportRefusedError) as caught:
-        require_enough(chosen(trace(1), trace(2), caps=caps), caps, "desk_a")
-    assert caught.value.hint == "change params.yaml: export.sft.total 1 is less than the 2 that are needed"
-
-
-def test_an_empty_export_is_refused_even_without_a_minimum() -> None:
-    with pytest.raises(ExportRefusedError):
-        require_enough(chosen(), OFF, "desk_a")
-    require_enough(chosen(trace(1)), OFF, "desk_a")
-
-
-some_facts = st.builds(
-    Facts,
-    id=st.integers(0, 2**64).map(lambda number: f"{number:064x}"),
-    fingerprint=st.sampled_from([A, A, A, B, None]),
-    status=st.sampled_from(["success", "success", "failure", "error", "unknown"]),
-    tool_calls=st.integers(0, 70),
-    evidence=st.sampled_from(["recorded", "corroborated", "claimed", "unrecorded"]),
-    corroborated=st.integers(0, 2),
-    task=st.sampled_from(["t-1", "t-2", "t-3", "eval-1", None]),
-    model=st.sampled_from(["m@1", "n", None]),
-    grader=st.sampled_from(["g", None]),
-    retracted=st.sampled_from([False, False, True]),
-    contested=st.sampled_from([False, False, True]),
-    mixed=st.sampled_from([False, False, True]),
-    untrainable=st.sampled_from([None, None, "rendered", "subagent"]),
-)
-some_caps = st.builds(
-    Caps,
-    per_task=st.sampled_from([None, 1, 2]),
-    total=st.sampled_from([None, 1, 3]),
-    minimum=st.just(0),
-    tool_calls=st.sampled_from([None, (2, 60)]),
-)
-some_terms = st.builds(
-    Terms,
-    accepted=st.sampled_from([frozenset({A}), frozenset({A, B}), frozenset()]),
-    policy=st.sampled_from(Policy),
-    incomplete=st.sampled_from([frozenset(), frozenset({A})]),
-    models=st.sampled_from([frozenset(), frozenset({"m"})]),
-    evaluation=st.sampled_from([frozenset(), frozenset({"eval-1"})]),
-    caps=some_caps,
-)
-
-
-def fits(one: Facts) -> list[str]:
-    """What fits is a property of the trace: here of its id."""
-    return [A, B] if int(one.id[-1], 16) % 2 else [A]
-
-
-def select(known: list[Facts], terms: Terms) -> Selected:
-    halves = (Judged(), Judged())
-    for number, one in enumerate(known):
-        halves[number % 2].note(one, judge(one, terms, partial(fits, one), lambda: None))
-    halves[0].add(halves[1])
-    return choose(halves[0], terms.caps)
-
-
-@given(st.lists(some_facts, max_size=30, unique_by=lambda one: one.id), some_terms)
-def test_the_counts_add_up_to_the_traces(known: list[Facts], terms: Terms) -> None:
-    selected = select(known, terms)
-    assert selected.traces == len(known) == len(selected.ids) + sum(selected.excluded.values())
-    assert set(selected.excluded) == set(Reason)
-    assert selected.excluded[Reason.NOT_TRAINABLE] == sum(selected.not_trainable.values())
-    assert sum(selected.models.values()) == sum(selected.graders.values()) == len(selected.ids)
-
-
-@given(st.lists(some_facts, max_size=30, unique_by=lambda one: one.id), some_terms, st.randoms(use_true_random=False))
-def test_the_order_of_traces_changes_nothing(known: list[Facts], terms: Terms, order: random.Random) -> None:
-    selected = select(known, terms)
-    order.shuffle(known)
-    assert select(known, terms) == selected
-
-
-@given(st.lists(some_facts, max_size=30, unique_by=lambda one: one.id), some_terms)
-def test_no_row_breaks_a_rule(known: list[Facts], terms: Terms) -> None:
-    by_id = {one.id: one for one in known}
-    rows = [by_id[name] for name in select(known, terms).ids]
-    assert all(row.fingerprint in terms.accepted and row.status == "success" for row in rows)
-    assert not any(row.retracted or row.contested or row.mixed or row.task in terms.evaluation for row in rows)
-    assert terms.caps.total is None or len(rows) <= terms.caps.total
-    tasks = [row.task for row in rows if row.task is not None]
-    assert terms.caps.per_task is None or all(tasks.count(task) <= terms.caps.per_task for task in tasks)
 
 
 def state(line: dict[str, Any], **changes: Any) -> State:

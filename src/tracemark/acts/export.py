@@ -26,17 +26,8 @@ from tracemark.durable import make_folder, sync_folder, write_atomic
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
-from tracemark.exporters.select import (
-    ContentNeededError,
-    Facts,
-    Judged,
-    Selected,
-    Terms,
-    choose,
-    facts,
-    judge,
-    require_enough,
-)
+from tracemark.exporters.choice import Selected, choose, require_enough
+from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, facts, judge
 from tracemark.findings import Finding, Report
 from tracemark.model.annotation import build
 from tracemark.model.export import File, Manifest

@@ -23,7 +23,8 @@ import tracemark
 from tracemark import digest
 from tracemark.errors import IntegrityError, NewerFormatError
 from tracemark.exporters import sft
-from tracemark.exporters.select import Selected, Terms
+from tracemark.exporters.choice import Selected
+from tracemark.exporters.select import Terms
 from tracemark.findings import Finding
 from tracemark.model.export import FORMAT, Counts, Exporter, File, HarnessOf, Manifest, Parameters
 

@@ -1,0 +1,122 @@
+"""What an export takes of the traces that passed the strict filter, and whether that is enough.
+
+Invariants:
+- the limits of number compare traces that passed, and the smallest id wins, so no order changes anything;
+- the counts add up: what was judged is rows and excluded traces.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tracemark.errors import ExportRefusedError
+from tracemark.exporters.select import Judged, Passed, Reason
+from tracemark.ledger.params import Caps
+
+UNKNOWN = "unknown"
+"""How counts name a model or a grader that nobody names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What an export takes, and why not the rest."""
+
+    ids: tuple[str, ...]
+    """Ids of the traces taken, sorted; the order of the rows."""
+    traces: int
+    """How many traces were looked at; rows and excluded together."""
+    superseded: int
+    """How many were not, since others stand for them."""
+    excluded: Mapping[Reason, int]
+    """How many were left out for each first reason; every reason is there, with 0 where it left out none."""
+    not_trainable: Mapping[str, int]
+    """The detail of `not-trainable`, counted; sorted by name."""
+    models: Mapping[str, int]
+    """Rows of each model; sorted by name."""
+    graders: Mapping[str, int]
+    """Rows by who judged them; sorted by name."""
+
+
+def choose(judged: Judged, caps: Caps) -> Selected:
+    """Return what an export takes of the traces that were judged."""
+    excluded = {reason: judged.excluded[reason] for reason in Reason}
+    passed = sorted(judged.passed, key=lambda trace: trace.id)
+    count = len(passed) + judged.excluded.total()
+    first = _first_of_each_task(passed, caps.per_task)
+    taken = first if caps.total is None else first[: caps.total]
+    excluded[Reason.PER_TASK] = len(passed) - len(first)
+    excluded[Reason.TOTAL] = len(first) - len(taken)
+    return Selected(
+        ids=tuple(trace.id for trace in taken),
+        traces=count,
+        superseded=judged.superseded,
+        excluded=excluded,
+        not_trainable=dict(sorted(judged.details.items())),
+        models=_counted(trace.model for trace in taken),
+        graders=_counted(trace.grader for trace in taken),
+    )
+
+
+def require_enough(selected: Selected, caps: Caps, harness: str) -> None:
+    """Stop an export that would be empty or below its minimum.
+
+    Args:
+        selected: what it would take.
+        caps: its limits.
+        harness: the accepted harness, in the words for a reader.
+
+    Raises:
+        ExportRefusedError: saying how many more runs are needed, what left out the others, and which limits did.
+    """
+    rows, needed = len(selected.ids), max(caps.minimum, 1)
+    if rows >= needed:
+        return
+    left_out = ", ".join(f"{reason} {count}" for reason, count in selected.excluded.items() if count)
+    hints = []
+    if caps.total is None or caps.total >= needed:
+        tasks = "" if caps.per_task is None else f" (at most {caps.per_task} of a task counts)"
+        missing = needed - rows
+        runs = "1 more successful run" if missing == 1 else f"{missing} more successful runs"
+        hints.append(f"record at least {runs} under {harness}{tasks}, then ingest")
+    hints += [f"change params.yaml: {limit}" for limit in _limits(selected, caps, needed)]
+    raise ExportRefusedError(
+        f"{rows} of {selected.traces} traces fit, at least {needed} {'is' if needed == 1 else 'are'} needed"
+        + (f"; left out: {left_out}" if left_out else ""),
+        where=harness,
+        hint="; or ".join(hints),
+    )
+
+
+def _limits(selected: Selected, caps: Caps, needed: int) -> list[str]:
+    """Return the limits of number and length that stand in the way, in words."""
+    found = []
+    left_out = selected.excluded[Reason.TOOL_CALLS]
+    if left_out and caps.tool_calls is not None:
+        found.append(f"export.sft.tool_calls {list(caps.tool_calls)} leaves out {left_out}")
+    left_out = selected.excluded[Reason.PER_TASK]
+    if left_out:
+        found.append(f"export.sft.per_task {caps.per_task} leaves out {left_out}")
+    if caps.total is not None and caps.total < needed:
+        found.append(f"export.sft.total {caps.total} is less than the {needed} that are needed")
+    return found
+
+
+def _first_of_each_task(passed: list[Passed], per_task: int | None) -> list[Passed]:
+    if per_task is None:
+        return passed
+    seen: Counter[str] = Counter()
+    first = []
+    for trace in passed:
+        if trace.task is None:
+            first.append(trace)
+            continue
+        seen[trace.task] += 1
+        if seen[trace.task] <= per_task:
+            first.append(trace)
+    return first
+
+
+def _counted(names: Iterable[str | None]) -> dict[str, int]:
+    return dict(sorted(Counter(name or UNKNOWN for name in names).items()))
