@@ -4,8 +4,8 @@
     python docs/generate.py --check    end with 1 and name the pages that differ
 
 What the pages say is taken from where the program takes it: help pages from the commands, exit codes from the error
-classes, findings from their table, JSON members and stored values from the texts below the fields of the report classes
-and of the models.
+classes, findings from their table, importers from their modules, JSON members and stored values from the texts below
+the fields of the report classes and of the models.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -31,6 +33,8 @@ from tracemark.cli.app import PROGRAM, build, load  # noqa: E402
 from tracemark.cli.command_table import COMMANDS, GROUPS, exits  # noqa: E402
 from tracemark.cli.main import INTERRUPTED, READER_GONE  # noqa: E402
 from tracemark.findings import CODES, Severity  # noqa: E402
+from tracemark.importers import batch, openai_messages  # noqa: E402
+from tracemark.importers.detect import IMPORTERS  # noqa: E402
 
 
 def help_page(path: str) -> str:
@@ -164,6 +168,44 @@ def stored() -> str:
     return "".join(lines)
 
 
+def importers() -> str:
+    """Return the page of importers, made from their modules."""
+    lines = [
+        "# Importers\n\n",
+        _MADE,
+        (
+            "What of a source reaches a trace, what does not, and what a trace says that its source did not. The format"
+            " of a file is told by its content (`--format` decides a tie). Whatever is altered on the way is named in"
+            " the trace's `source.repairs`; a record that cannot be read is kept as refused. Run and outcome are those"
+            " of [stored values](stored.md).\n"
+        ),
+    ]
+    for name in IMPORTERS.names():
+        module = sys.modules[type(IMPORTERS.load(name)).__module__]
+        if not module.__name__.startswith("tracemark."):
+            continue
+        lines.append(f"\n## {name}\n\n{_prose(module)}\n")
+        if name == "openai-chat":
+            lines.append(f"\n### How messages become steps\n\n{_prose(openai_messages)}\n")
+        if hasattr(module, "MEMBERS"):
+            lines.append("\n### What is read for run and outcome\n\n| in the source | becomes |\n|---|---|\n")
+            lines += [f"| {_cell(member)} | {_cell(place)} |\n" for member, place in module.MEMBERS]
+        lines.append(
+            "\n### Success\n\nIn the order in which it is looked for.\n\n| in the source | status |\n|---|---|\n"
+        )
+        lines += [f"| {_cell(words)} | {_cell(status)} |\n" for words, status in module.SUCCESS]
+    lines.append(f"\n## batch.yaml\n\n{_prose(batch)}\n")
+    return "".join(lines)
+
+
+def _prose(module: ModuleType) -> str:
+    """Return a module's docstring as Markdown: each of its lists (*keeps*, *drops*, …) is a paragraph."""
+    text = inspect.cleandoc(module.__doc__ or "")
+    return re.sub(r"^(Keeps|Drops|Invents|Success|Known limit): ", r"\n**\1:** ", text, flags=re.MULTILINE).replace(
+        "\n\n\n", "\n\n"
+    )
+
+
 def questions() -> dict[str, list[str]]:
     """Return for each report class the commands that it answers, read from the commands' calls of acts."""
     answers: dict[str, list[str]] = {}
@@ -213,6 +255,7 @@ WRITERS = {
     "commands.md": commands,
     "exit-codes.md": exit_codes,
     "findings.md": findings,
+    "importers.md": importers,
     "json.md": json_members,
     "stored.md": stored,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from tracemark.importers import detect
 from tracemark.importers.base import Imported, Record, Refused, Unit
+from tracemark.importers.detect import IMPORTERS
 from tracemark.importers.head import SIZE, Head
 from tracemark.registry import Registry
 
@@ -157,3 +159,11 @@ def test_a_long_array_is_recognised_by_its_beginning(document: Make, indent: int
     for value, name in ((made, "atif"), ({"id": 1, **CHAT}, "openai-chat")):
         data = json.dumps([{**value, "x": "x" * SIZE}], indent=indent).encode()[:SIZE]
         assert name_of(data, complete=False) == name
+
+
+@pytest.mark.parametrize("name", IMPORTERS.names())
+def test_every_importer_says_what_it_keeps_drops_invents_and_counts_as_success(name: str) -> None:
+    module = sys.modules[type(IMPORTERS.load(name)).__module__]
+    for word in ("Keeps:", "Drops:", "Invents:"):
+        assert f"\n{word} " in str(module.__doc__)
+    assert module.SUCCESS[-1] == ("none of these", "unknown")

@@ -57,6 +57,19 @@ SUCCESS = (
 )
 """Which source verdict gives which status, in the order in which they are looked for."""
 
+MEMBERS = (
+    (
+        "`extra.tracemark.run` of the root",
+        "run; what is left out of it is taken from the document, nothing from a trial",
+    ),
+    ("`extra.tracemark.outcome` of the root", "outcome"),
+    ("`extra.tracemark.harness`, `extra.tracemark.trajectory` of the root", "the stamp, and the trace that it is of"),
+    ("`agent.model_name`", "run.model.name"),
+    ("`continued_trajectory_ref`; `parent_session_id`, `continuation_index` in `agent.extra`", "links and run.role"),
+    *atif_harbor.MEMBERS,
+)
+"""What gives run and outcome, beside the trajectory itself."""
+
 TERMINUS = "terminus-2"
 TERMINUS_CUT = "Task Description:"
 """What Terminus-2 writes between its prompt template and the task."""

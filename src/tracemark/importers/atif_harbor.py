@@ -18,6 +18,21 @@ _TIMEOUT = "AgentTimeoutError"
 _RAW_REPLY = re.compile(r'"commands"\s*:|<commands>')
 _SAMPLING = ("temperature", "top_p", "reasoning_effort", "max_tokens")
 
+MEMBERS = (
+    ("`task_name` of result.json", "run.task"),
+    ("`source` of result.json, else `task.source` of config.json", "run.domain"),
+    ("`started_at`, `finished_at` of result.json", "run.start, run.end, as written"),
+    ("`attempt` of config.json, else of result.json", "run.attempt"),
+    ("`agent.model_name` of config.json", "run.model.name"),
+    (f"{', '.join(f'`{name}`' for name in _SAMPLING)} in `agent.kwargs` of config.json", "run.sampling"),
+    ("`environment.type` of config.json", "run.environment.type"),
+    ("`agent.kwargs.trajectory_config.raw_content` of config.json", "run.rendered, of Terminus-2"),
+    ("`verifier_result` of result.json (`rewards`, `reward`)", "outcome.checks, outcome.reward, and by it the status"),
+    ("`exception_info` of result.json, exception.txt", "outcome.termination, status error"),
+    ("`id` of result.json", "session_id of a document that has none"),
+)
+"""What is read of the files of a trial (`config.json`, else the `config` in `result.json`), and what it becomes."""
+
 
 class Facts(NamedTuple):
     """What the trial tells of its trajectory."""

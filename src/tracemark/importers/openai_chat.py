@@ -27,7 +27,7 @@ messages are one conversation is a rule that could be built; it is not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tracemark import digest
@@ -67,6 +67,11 @@ REQUEST = "request"
 TOOLS_IN_PROMPT = "tools-in-prompt"
 """`run.mode` of an agent that writes its tools into the prompt."""
 
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 _TOOLS = ("tools", "tool_defs", "functions")
 _TASKS = ("task_id", "instance_id", "task")
 _RUN_KEYS = ("session_id", "conversation_id", "run_id", "id")
@@ -89,6 +94,19 @@ _SAMPLING = (
     "top_logprobs",
     "top_p",
 )
+MEMBERS = (
+    (f"the first of {_listed(_TASKS)} that is a text or a whole number", "run.task"),
+    ("`domain`, `split`", "run.domain, run.split"),
+    ("`model`, else that of the `response`", "run.model.name"),
+    (f"{_listed(_SAMPLING)}; members of `kwargs`", "run.sampling"),
+    (f"the first of {_listed(_RUN_KEYS)}", "session_id"),
+    (f"the first of {_listed(_TOOLS)} that is a list of objects", "agent.tool_definitions"),
+    (f"{_listed(openai_verdict.REWARDS)}", "outcome.reward"),
+    (f"`error`, {_listed((*openai_verdict.VERDICTS, *openai_verdict.WORDS))}", "outcome.status"),
+    ("`response`, `raw_response`, `timestamp`, `cost`", "the last agent step, its time and metrics"),
+)
+"""What of a record, beside its messages, goes to a place of its own; all else is kept in `extra.record`."""
+
 _OTHERS = (
     "epoch",
     "history",
