@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,9 +29,9 @@ from typing import Any, NoReturn
 from tracemark import digest, engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
+from tracemark.acts.ingest_notes import Seen, contested, dropped, unseen
 from tracemark.acts.known import JobContext, Known, Settled
 from tracemark.acts.pinned import not_pinned, require_pulled
-from tracemark.acts.stamping import TRACE_DIGITS
 from tracemark.durable import make_folder
 from tracemark.errors import LedgerChainError, NothingReadableError, NotPulledError, TracemarkError, UsageError
 from tracemark.findings import Finding, Report, finding
@@ -78,15 +78,18 @@ class IngestReport(Report):
     """Traces that replace what an older importer version made of the same record."""
     refused: int
     """Records that could not be read; they are kept with the reason."""
+    skipped: int
+    """Recorded runs of which there is no trace: journals that are still being written, and such that ended before the
+    first step, which are kept like refused ones and change no exit code."""
     contradicted: int
     """Traces that count under no harness because their content disagrees with the one stated for them."""
     claims_dropped: int
     """Traces that keep their harness: the one stated now is left out, because the content disagrees with it, or because
     its name meant the harness that they have when they were stored."""
     harnesses: dict[str, int]
-    """Traces stored now, by the label of the harness under which they count; `-` where it is none."""
+    """Traces stored or strengthened now, by the label of the harness under which they count; `-` where it is none."""
     evidence: dict[str, int]
-    """Traces stored now, by the evidence of their weakest component."""
+    """The same traces, by the evidence of their weakest component."""
     finding_counts: dict[str, int]
     """How many findings there were of each code; `findings` lists at most 100 of a code."""
     dry_run: bool
@@ -107,6 +110,8 @@ class _Tally:
     """Place of the first claim that was left out because the content refutes it."""
     outdated: str | None = None
     """The first trace of which a claim was left out because its name meant another harness before."""
+    seen: dict[str, Seen] = field(default_factory=dict)
+    """What the traces show for which a harness was claimed, by its fingerprint."""
 
     def note(self, findings: Sequence[Finding], counts: Mapping[str, int] | None = None) -> None:
         """Take findings in; `counts` says how many there were of each code where not all of them are given."""
@@ -164,7 +169,7 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
             run.take(result)
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
     tally.note(_not_pinned(root, run.segments, options.dry_run))
-    return _report(root, tally, sources, options)
+    return _report(root, tally, sources, options, known)
 
 
 def _not_pinned(root: Path, stored: int, tried: bool) -> list[Finding]:
@@ -248,7 +253,12 @@ class _Run:
     def take(self, result: JobResult) -> None:
         """Commit what one job says of known traces and a second time of new ones, then these, then what it refused."""
         tally = self._tally
-        tally.count["refused"] += result.refused
+        # a run that never began is nothing that could not be read
+        skipped = result.count["journal-empty"]
+        tally.count["skipped"] += skipped
+        tally.count["refused"] += result.refused - skipped
+        if result.claim is not None:
+            tally.seen.setdefault(result.claim, Seen()).add(result.seen.traces, result.seen.roles)
         tally.note(result.findings, result.count)
         second: dict[str, list[dict[str, Any]]] = {}
         for trace_id, stamp in result.second:
@@ -297,6 +307,7 @@ class _Run:
         for settled in job:
             self._tally.count.update(settled.count)
             self._tally.outdated = self._tally.outdated or settled.outdated
+            self._note_what_is_known_of(settled)
             for kind, said in settled.annotations.items():
                 for annotation in said:
                     self._snapshot(harness_named(annotation["value"].get("harness") or {}))
@@ -310,6 +321,15 @@ class _Run:
                 for fingerprint in {row.fingerprint for row in rows}.union(*refuting):
                     self._snapshot(fingerprint)
                 self.segments += self._store.commit_segment(draft)
+
+    def _note_what_is_known_of(self, settled: Settled) -> None:
+        """Report what is known now of traces that were stored already, and which of them are contested."""
+        for (label, evidence), traces in settled.strengthened.items():
+            self._tally.harnesses[label] += traces
+            self._tally.evidence[evidence] += traces
+        decided = self._decided() if settled.disputed else {}
+        for trace_id, said in settled.disputed.items():
+            self._tally.note(list(contested(trace_id, said, trace_id in decided)))
 
     def _count(self, draft: SegmentDraft) -> None:
         for projection in draft.projections:
@@ -332,41 +352,36 @@ def _repeated(drafts: Sequence[SegmentDraft]) -> set[str]:
     return {identity.hex() for identity, count in times.items() if count > 1}
 
 
-def _report(root: Path, tally: _Tally, sources: Sequence[Path], options: IngestOptions) -> IngestReport:
+def _closing(tally: _Tally, known: Mapping[str, Harness]) -> list[Finding]:
+    """Return what can be said only when all traces have been seen."""
+    reasons = {"refuted": tally.refuted, "outdated": tally.outdated}
+    found = list(dropped({reason: (tally.count[reason], first) for reason, first in reasons.items()}))
+    for fingerprint, seen in tally.seen.items():
+        found += unseen(known[fingerprint], seen)
+    return found
+
+
+def _report(
+    root: Path, tally: _Tally, sources: Sequence[Path], options: IngestOptions, known: Mapping[str, Harness]
+) -> IngestReport:
     count = tally.count
     members = ("ingested", "duplicates", "strengthened", "contested", "reimported")
+    count["skipped"] += tally.codes["journal-open"]
     count["claims_dropped"] = count["refuted"] + count["outdated"]
-    tally.note(list(_dropped(tally)))
-    if not any(count[name] for name in members) and not tally.codes["journal-open"]:
+    tally.note(_closing(tally, known))
+    if not any(count[name] for name in members) and not count["skipped"]:
         if tally.findings or any(source.resolve() != (root / INBOX).resolve() for source in sources):
             _refuse_all(tally, sources)
         # the pipeline of a new corpus begins with an empty inbox, and that is no failure
         tally.note([finding("inbox-empty", INBOX, "there is no run in it yet")])
     return IngestReport(
         findings=tuple(tally.findings),
-        **{name: count[name] for name in (*members, "refused", "contradicted", "claims_dropped")},
+        **{name: count[name] for name in (*members, "refused", "skipped", "contradicted", "claims_dropped")},
         harnesses=dict(sorted(tally.harnesses.items())),
         evidence=dict(sorted(tally.evidence.items())),
         finding_counts=dict(sorted(tally.codes.items())),
         dry_run=options.dry_run,
     )
-
-
-def _dropped(tally: _Tally) -> Iterator[Finding]:
-    """Yield a finding for each reason for which claims were left out."""
-    reasons = {
-        "refuted": (tally.refuted, "the content refutes the one stated now", None),
-        "outdated": (
-            f"trace {(tally.outdated or '')[:TRACE_DIGITS]}",
-            "the name stated now meant it when they were stored",
-            "to state the harness that the name means now, name it by its fingerprint",
-        ),
-    }
-    for reason, (where, message, hint) in reasons.items():
-        dropped = tally.count[reason]
-        traces = "1 trace keeps its harness" if dropped == 1 else f"{dropped} traces keep their harness"
-        if dropped:
-            yield finding("claim-dropped", where or "", f"{traces}: {message}", hint)
 
 
 def _refuse_all(tally: _Tally, sources: Sequence[Path]) -> NoReturn:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import digest
+from tracemark.acts.ingest_notes import Seen
 from tracemark.acts.stamping import CONTRADICTED, Stamper
 from tracemark.findings import CODES, Finding, finding
 from tracemark.harness.harness import Harness
+from tracemark.harness.match import role_of
 from tracemark.importers.base import Imported, Refused
 from tracemark.importers.source import Job, read
 from tracemark.model.trace import FORMAT
@@ -75,6 +77,10 @@ class JobResult:
     """At most `SHOWN` of each code."""
     count: Counter[str] = field(default_factory=Counter)
     """How many findings there were of each code."""
+    claim: str | None = None
+    """Fingerprint of the harness that was claimed for all of the job; None when none was."""
+    seen: Seen = field(default_factory=Seen)
+    """What the traces show where one was claimed."""
     _said: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, found: Finding) -> None:
@@ -99,7 +105,7 @@ class JobResult:
 
 def work(job: IngestJob) -> JobResult:
     """Read, stamp and pack the records of one job."""
-    result = JobResult(name=job.name)
+    result = JobResult(name=job.name, claim=job.claim)
     writer = DraftWriter(job.folder, job.stem)
     stamper = Stamper(job.known)
     claim = job.known.get(job.claim) if job.claim is not None else None
@@ -182,6 +188,8 @@ def line_of(statement: Mapping[str, Any], source: Mapping[str, Any], trajectory:
 def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftWriter, result: JobResult) -> None:
     trace_id = digest.sha256(item.trajectory_bytes)
     stamped = stamper.stamp(item, trace_id, claim)
+    if claim is not None and item.run.get("role") != "subagent":
+        result.seen.add(1, {role_of(role) for role, _, _ in item.content.messages})
     statement = {"harness": stamped.stamp, "outcome": item.outcome, "run": item.run}
     for found in item.findings:
         result.note_alike(found, item.source["label"])

@@ -27,7 +27,7 @@ from tracemark.acts.ingest_job import line_of
 from tracemark.acts.provenance import declared_name
 from tracemark.acts.readings import Readings, readings_of
 from tracemark.model.annotation import build
-from tracemark.model.stamp import fingerprint_of
+from tracemark.model.stamp import evidence_of, fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Stored
 from tracemark.store.deciding import refuted_by
@@ -60,6 +60,10 @@ class Settled:
     because their name meant the harness that the trace has when it was stored."""
     outdated: str | None = None
     """The first trace of the last kind."""
+    disputed: dict[str, list[Statement]] = field(default_factory=dict)
+    """What is said of each trace that statements disagree about since now."""
+    strengthened: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Known traces of which more is known now, by the label of their harness (`-` for none) and their evidence."""
 
 
 @dataclass(slots=True)
@@ -204,7 +208,13 @@ class Known:
         halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
         effects = {_add(said, half, trace_id, settled) for half in (*halves, statement._replace(harness=None))}
         named = {"contests": "contested", "strengthens": "strengthened", "nothing": "duplicates"}
-        settled.count[next(word for effect, word in named.items() if effect in effects)] += 1
+        became = next(word for effect, word in named.items() if effect in effects)
+        settled.count[became] += 1
+        if became == "strengthened":
+            stamp = join(said).harness
+            fingerprint = fingerprint_of(stamp)
+            label = (declared_name(stamp) or fingerprint) if fingerprint is not None else "-"
+            settled.strengthened[label, evidence_of(stamp)] += 1
 
     def _is_outdated(self, claim: Statement, said: Sequence[Statement], name: str | None) -> bool:
         """Return whether a claim that was made by `name` disagrees only because that means another harness by now.
@@ -282,6 +292,8 @@ def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled
             annotation["supersedes"] = replaced
         settled.annotations[kind].append(annotation)
         said[:] = [*left, half._replace(digest=digest.of(annotation))]
+    if effect == "contests":
+        settled.disputed[trace_id] = said
     return effect
 
 

@@ -132,6 +132,28 @@ def test_two_verdicts_that_differ_contest_the_trace(desk) -> None:
     assert state.row.status == "unknown"
 
 
+def test_what_two_statements_say_of_a_run_is_named_and_what_is_settled_is_not(desk) -> None:
+    desk.sibling("desk_d", 20)
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    desk.ingest(path, harness="desk_a")
+    trace = desk.state("t-1").trace_id
+    decisions.stamp(desk.root, [trace], "desk_a", "the log names it", CLOCK)
+    assert desk.ingest(path, harness="desk_d").findings == ()
+    desk.ingest(desk.write("one.jsonl", desk.carrying("t-1", **outcome("success"))))
+    (found,) = desk.ingest(desk.write("two.jsonl", desk.carrying("t-1", **outcome("failure")))).findings
+    assert found.message.startswith("statements disagree about outcome.status (success or failure);")
+    assert found.hint == f"tracemark audit {trace[:12]}"
+
+
+def test_what_is_strengthened_is_shown_with_harness_and_evidence(desk) -> None:
+    path = desk.write("runs.jsonl", desk.document("t-1"), desk.document("t-2", by="desk_b"))
+    assert desk.ingest(path).harnesses == {"-": 2}
+    for dry_run in (True, False):
+        report = desk.ingest(path, harness="desk_a", dry_run=dry_run)
+        assert (report.harnesses, report.evidence) == ({"-": 1, "desk_a": 1}, {"claimed": 1, "corroborated": 1})
+        assert counts(report)["strengthened"] == 2
+
+
 def test_a_third_verdict_is_kept_as_well(desk) -> None:
     for number, status in enumerate(("success", "failure", "error")):
         report = desk.ingest(desk.write(f"{number}.jsonl", desk.carrying("t-1", **outcome(status))))
@@ -144,9 +166,15 @@ def test_claims_of_two_harnesses_that_both_fit_contest_the_trace_until_somebody_
     desk.sibling("desk_d", 20)
     path = desk.write("runs.jsonl", desk.document("t-1"))
     desk.ingest(path, harness="desk_a")
-    assert counts(desk.ingest(path, harness="desk_d")) == {"contested": 1}
+    report = desk.ingest(path, harness="desk_d")
+    assert (counts(report), report.exit_code) == ({"contested": 1}, 0)
     state = desk.state("t-1")
     assert state.contested
+    (found,) = report.findings
+    short, one, other = state.trace_id[:12], desk.fingerprint("desk_a")[:16], desk.fingerprint("desk_d")[:16]
+    assert (found.code, found.severity, found.where) == ("contested", Severity.WARNING, f"trace {short}")
+    assert f"the harness (desk_a, {one} or desk_d, {other})" in found.message
+    assert found.hint == f"tracemark audit {short}; tracemark stamp {short} --harness NAME --reason TEXT"
     assert state.row.fingerprint is None
     decisions.stamp(desk.root, [state.trace_id], "desk_d", "the launcher's log says so", CLOCK)
     settled = desk.states(Corpus(desk.root).store_decisions)["t-1"]

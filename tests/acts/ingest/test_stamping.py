@@ -220,3 +220,22 @@ def test_a_stamp_never_changes_what_it_was_made_from(bench: Bench) -> None:
     for claim in ("desk_a", "desk_b", None):
         bench.stamp("desk_b", carried=carried, claim=claim, observed={"prompt_templates": []})
     assert carried == bench.carried("desk_a")
+
+
+def test_a_prompt_of_a_role_that_no_trace_shows_is_named_once(desk) -> None:
+    def bare(task: str) -> dict[str, Any]:
+        steps = [
+            {"step_id": 1, "source": "user", "message": f"Please see to {task}."},
+            {"step_id": 2, "source": "agent", "message": "Done."},
+        ]
+        return desk.document(task, steps=steps)
+
+    desk.write("a/runs.jsonl", *(bare(f"t-{number}") for number in range(3)))
+    desk.write("b/runs.jsonl", bare("u-1"))
+    report = desk.ingest(harness="desk_a")
+    (found,) = report.findings
+    assert (found.code, found.where, report.exit_code) == ("prompt-unseen", "harness desk_a", 0)
+    assert found.message == "desk_a declares a system prompt (system); none of 4 traces has a system message"
+    assert desk.ingest().findings == ()
+    desk.write("b/whole.jsonl", desk.document("u-2"))
+    assert desk.ingest(harness="desk_a").findings == ()

@@ -1,0 +1,122 @@
+"""What an ingest run says at its end: findings about many traces at once, and about those that became contested.
+
+Each is bounded, whatever the size of the batch: a finding per reason, per prompt, or per trace where the caller bounds
+their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracemark import digest
+from tracemark.acts.provenance import declared_name
+from tracemark.acts.stamping import TRACE_DIGITS
+from tracemark.findings import Finding, finding
+from tracemark.harness.harness import Harness
+from tracemark.harness.match import role_of
+from tracemark.store.state import Statement, harness_named, join
+
+_DIGITS = 16
+_LONGEST = 40
+_OF_HARNESS = "harness."
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the traces show for which one harness was claimed."""
+
+    traces: int = 0
+    """How many there were; sub-agents, of which nothing is compared, are not counted."""
+    roles: set[str] = field(default_factory=set)
+    """Roles of messages before the agent's first reply, in any of them."""
+
+    def add(self, traces: int, roles: Collection[str]) -> None:
+        """Take in further traces."""
+        self.traces += traces
+        self.roles.update(roles)
+
+
+def unseen(harness: Harness, seen: Seen) -> Iterator[Finding]:
+    """Yield a finding for each role of which the harness has a prompt and no trace has a message."""
+    prompts: dict[str, list[str]] = {}
+    for prompt in harness.manifest.prompt_templates:
+        if prompt.agent is None and role_of(prompt.role) not in seen.roles:
+            prompts.setdefault(role_of(prompt.role), []).append(prompt.name)
+    for role, names in prompts.items() if seen.traces else ():
+        traces = "the trace has no" if seen.traces == 1 else f"none of {seen.traces} traces has a"
+        message = f"{harness.name} declares a {role} prompt ({', '.join(names)}); {traces} {role} message"
+        yield finding("prompt-unseen", f"harness {harness.name}", message)
+
+
+def contested(trace_id: str, said: Sequence[Statement], settled: bool) -> Iterator[Finding]:
+    """Yield the finding that statements about a trace disagree; nothing when what they dispute is settled.
+
+    Args:
+        trace_id: the trace.
+        said: the statements in force about it.
+        settled: whether the ledger says under which harness it counts.
+    """
+    conflicts = [path for path in join(said).conflicts if not (settled and path.startswith(_OF_HARNESS))]
+    if not conflicts:
+        return
+    short = trace_id[:TRACE_DIGITS]
+    message = (
+        f"statements disagree about {'; '.join(_worded(said, conflicts))}; no export takes it until that is settled"
+    )
+    settle = f"tracemark stamp {short} --harness NAME --reason TEXT"
+    hint = f"tracemark audit {short}"
+    if any(path.startswith(_OF_HARNESS) for path in conflicts):
+        hint += f"; {settle}"
+    yield finding("contested", f"trace {short}", message, hint)
+
+
+def dropped(reasons: Mapping[str, tuple[int, str | None]]) -> Iterator[Finding]:
+    """Yield a finding for each reason for which claims were left out.
+
+    Args:
+        reasons: how many claims were `refuted` and how many `outdated`, and the place or the trace of the first.
+    """
+    refuted, where = reasons["refuted"]
+    if refuted:
+        message = f"{_keep(refuted)}: the content refutes the one stated now"
+        yield finding("claim-dropped", where or "", message)
+    outdated, trace = reasons["outdated"]
+    if outdated:
+        message = f"{_keep(outdated)}: the name stated now meant it when they were stored"
+        hint = "to state the harness that the name means now, name it by its fingerprint"
+        yield finding("claim-dropped", f"trace {(trace or '')[:TRACE_DIGITS]}", message, hint)
+
+
+def _keep(number: int) -> str:
+    return "1 trace keeps its harness" if number == 1 else f"{number} traces keep their harness"
+
+
+def _worded(said: Sequence[Statement], conflicts: Sequence[str]) -> Iterator[str]:
+    """Yield in words what is disputed: the harness once, and each fact of run and outcome with its values."""
+    if any(path.startswith(_OF_HARNESS) for path in conflicts):
+        stamps = [one.harness for one in said if (one.harness or {}).get("declared")]
+        named = dict.fromkeys(_harness(stamp) for stamp in stamps if stamp is not None)
+        yield f"the harness ({' or '.join(named)})"
+    for path in conflicts:
+        if not path.startswith(_OF_HARNESS):
+            values = dict.fromkeys(value for one in said if (value := _value(one, path)) is not None)
+            yield f"{path} ({' or '.join(values)})"
+
+
+def _harness(stamp: Mapping[str, Any]) -> str:
+    fingerprint = harness_named(stamp)
+    name = declared_name(stamp) or "unnamed"
+    return f"{name}, {fingerprint[:_DIGITS]}" if fingerprint is not None else name
+
+
+def _value(statement: Statement, path: str) -> str | None:
+    """Return what a statement says of the member at a dotted path, on one short line; None when it says nothing."""
+    value: Any = {"run": statement.run, "outcome": statement.outcome}
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    if value is None or (path, value) == ("outcome.status", "unknown"):
+        return None
+    text = value if isinstance(value, str) else digest.canonical(value).decode("utf-8", "replace")
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
