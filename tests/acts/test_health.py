@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from tracemark.acts import health, traces
+from tracemark.acts import decisions, health, traces
 from tracemark.errors import NewerFormatError, NoStoreError
 from tracemark.findings import Severity
 
-from .conftest import Shop, write_version
+from .conftest import CLOCK, Shop, document, write_version
 
 
 def codes(shop: Shop) -> set[str]:
@@ -126,3 +126,25 @@ def test_with_text_the_whole_of_each_trace_is_searched(shop: Shop) -> None:
     assert traces.find(shop.root, "paid").traces == ()
     assert health.reindex(shop.root, text=True).everything
     assert len(traces.find(shop.root, "paid").traces) == 5
+
+
+def test_contested_traces_are_counted_until_somebody_decides(shop: Shop) -> None:
+    assert shop.ingest([document(f"t-{number}", reward=0.0) for number in range(2)], name="again").contested == 2
+    report = health.check(shop.root)
+    (found,) = report.findings
+    assert (found.code, found.severity, report.exit_code) == ("contested", Severity.WARNING, 0)
+    assert found.message.startswith("statements about 2 traces disagree")
+    decisions.retract(shop.root, shop.ids()["t-0"], "two verdicts", CLOCK)
+    (found,) = health.check(shop.root).findings
+    assert found.where == f"trace {shop.ids()['t-1'][:12]}"
+    assert found.message.startswith("statements about 1 trace disagree")
+    decisions.retract(shop.root, shop.ids()["t-1"], "two verdicts", CLOCK)
+    assert health.check(shop.root).findings == ()
+
+
+def test_a_harness_that_was_settled_is_contested_no_more(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    shop.ingest([document("t-0")], "desk_c", "again")
+    assert "contested" in {found.code for found in health.check(shop.root).findings}
+    decisions.stamp(shop.root, [shop.ids()["t-0"]], "desk_c", "the log names it", CLOCK)
+    assert "contested" not in {found.code for found in health.check(shop.root).findings}

@@ -21,7 +21,7 @@ from tracemark.harness import check as checks
 from tracemark.harness import snapshot
 from tracemark.ledger import chain, params
 from tracemark.store.check import check as check_store
-from tracemark.store.check import check_decisions
+from tracemark.store.check import check_decisions, check_disputes
 from tracemark.store.layout import Layout
 
 
@@ -71,6 +71,7 @@ def check(root: Path) -> CheckReport:
         proved.append("every ledger entry is what was written, and every entry that it names is there")
         findings += corpus.decisions.conflicts
         findings += check_decisions(Layout(root), corpus.decisions.stamps, partial(_excludes, corpus))
+        findings += check_disputes(Layout(root), corpus.store_decisions)
     findings += _params(corpus, decided=not problems)
     findings += corpus.harness_findings
     findings += checks.together(corpus.harnesses)

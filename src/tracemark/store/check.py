@@ -22,6 +22,7 @@ from tracemark.store.deciding import void_among
 from tracemark.store.layout import SUFFIX, Layout, partition_of
 from tracemark.store.row import TraceRow, project_line
 from tracemark.store.segment import Location, iterate, read_line
+from tracemark.store.selection import Decisions
 from tracemark.store.statements import restated
 
 _SHOWN = 20
@@ -142,6 +143,48 @@ def check_decisions(
     finally:
         catalogue.close()
     return [decision_refuted(trace, fingerprint) for trace, fingerprint in sorted(void.items())]
+
+
+def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
+    """Return the finding that there are traces about which statements disagree and nobody has decided.
+
+    Args:
+        layout: the corpus.
+        decisions: the ledger's; retracted traces are out of every export anyway.
+    """
+    catalogue, _ = _catalogue(layout)
+    if catalogue is None:
+        return []
+    try:
+        number, first = 0, ""
+        for trace, conflicts in _disputes(catalogue, layout):
+            open_ones = [path for path in conflicts if trace not in decisions.stamps or not path.startswith("harness.")]
+            if open_ones and trace not in decisions.retracted:
+                number, first = number + 1, first or trace
+    except (CatalogueError, IntegrityError):
+        # what is wrong with the catalogue, or with a file, is a finding already
+        return []
+    finally:
+        catalogue.close()
+    if not number:
+        return []
+    counted = "statements about 1 trace disagree" if number == 1 else f"statements about {number} traces disagree"
+    message = f"{counted} and nobody has decided: no export takes what is contested"
+    hint = "tracemark traces list flags each; tracemark audit TRACE says about what; tracemark stamp settles a harness"
+    return [finding("contested", f"trace {first[:12]}" + (", …" if number > 1 else ""), message, hint)]
+
+
+def _disputes(catalogue: Reader, layout: Layout) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each trace about which statements disagree, with what they dispute; the catalogue may lag behind."""
+    stale = catalogue.stale(-1)
+    lagging = set(stale)
+    for identity, conflicts in catalogue.contested():
+        if identity not in lagging:
+            yield identity.hex(), conflicts
+    for start in range(0, len(stale), _BATCH):
+        for identity, now in restated(catalogue, layout, stale[start : start + _BATCH]).items():
+            if now.conflicts:
+                yield identity.hex(), now.conflicts
 
 
 def decision_refuted(trace_id: str, fingerprint: str) -> Finding:

@@ -186,6 +186,13 @@ class Reader:
         rows = self._of_traces("SELECT id, fields, conflicts, choices FROM restated", "id", ids)
         return {row[0]: _restated(row[1:]) for row in rows}
 
+    def contested(self) -> Iterator[tuple[bytes, tuple[str, ...]]]:
+        """Yield each trace about which statements disagree, by id, with the members that they dispute."""
+        for identity, conflicts in self._db.execute(
+            "SELECT id, conflicts FROM restated WHERE conflicts != '[]' ORDER BY id"
+        ):
+            yield identity, tuple(digest.load_canonical(conflicts.encode()))
+
     def lookup(self, ids: Iterable[bytes]) -> Iterator[Stored]:
         """Yield the traces among `ids` that are present; batched by the first eight bytes, sorted."""
         wanted = set(ids)
