@@ -207,3 +207,32 @@ def test_a_long_ledger_is_read_in_reasonable_steps() -> None:
         name = digest.sha256(str(number).encode())
         entries.append(entry("retract", {"trace": name}, *entries[-1:]))
     assert len(after(*entries).retracted) == 2000
+
+
+# --- further records of a run
+
+
+MORE, OTHER = "d" * 64, "c" * 64
+
+
+def test_a_retraction_bars_every_record_that_it_names_and_a_reinstatement_lifts_those_that_it_names() -> None:
+    retract = entry("retract", {"trace": T, "raw": RAW, "also": [OTHER, MORE]})
+    assert set(after(retract).retracted_raw) == {RAW, MORE, OTHER}
+    lift = entry("reinstate", {"trace": U, "raw": MORE, "also": [RAW]}, retract)
+    held = after(retract, lift)
+    assert (set(held.retracted), set(held.retracted_raw)) == ({T}, {OTHER})
+    beside = entry("reinstate", {"trace": U, "raw": MORE})
+    assert set(after(retract, beside).retracted_raw) == {RAW, MORE, OTHER}
+
+
+def test_what_was_reinstated_of_another_reading_is_spared_by_the_retraction_that_it_had_seen() -> None:
+    retract = entry("retract", {"trace": T, "raw": RAW})
+    lift = entry("reinstate", {"trace": U, "raw": MORE, "also": [RAW]}, retract)
+    assert after(retract).spared == {}
+    assert after(retract, lift).spared == {T: frozenset({MORE, RAW})}
+    beside = entry("reinstate", {"trace": U, "raw": MORE})
+    assert after(retract, beside).spared == {}
+    again = entry("retract", {"trace": T, "raw": RAW}, lift, reason="once more")
+    assert after(retract, lift, again).spared == {}
+    itself = entry("reinstate", {"trace": T, "raw": RAW}, lift)
+    assert after(retract, lift, itself).spared == {}, "nothing is spared by a retraction that was lifted"

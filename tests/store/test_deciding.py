@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tracemark import digest
 from tracemark.store.deciding import refuted_by
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.state import Statement, harness_named
@@ -69,3 +70,41 @@ def test_only_whole_stamps_that_are_refuted_name_what_the_content_refutes(make) 
     del partial["declared"]["components"]["runtime"]
     stamps = [refuted(make, "a"), partial, make.stamp("c"), {}, None]
     assert refuted_by([Statement("", harness=stamp) for stamp in stamps]) == {named(make, "a")}
+
+
+# --- retraction
+
+
+def source(raw: str) -> dict[str, Any]:
+    return {"source": {"raw": digest.sha256(raw.encode()), "importer": "atif", "importer_version": "1"}}
+
+
+def test_a_retraction_reaches_every_reading_of_every_record_and_no_other_run(make, root: Path) -> None:
+    old, new = make.trace(1), make.trace(1, trajectory={"notes": "2"}, source={"raw": digest.sha256(b"b")})
+    newest = make.trace(1, trajectory={"notes": "3"}, source={"raw": digest.sha256(b"c")})
+    other, apart = make.trace(2), make.trace(3, source={"raw": ""})
+    ids = [make.id_of(line) for line in (old, new, newest, other, apart)]
+    with Store.open(root, create=True) as store:
+        make.commit(store, old, new, newest, other, apart)
+
+        def retracted(**decided: Any) -> list[bool]:
+            return [store.state(trace, Decisions(**decided)).retracted for trace in ids]
+
+        first = frozenset({ids[0]})
+        assert retracted(retracted=first) == [True, False, False, False, False]
+        store.commit_annotations("sources", [make.annotation("sources", ids[0], source("b"))])
+        assert retracted(retracted=first) == [True, True, False, False, False]
+        store.commit_annotations("sources", [make.annotation("sources", ids[1], source("c"))])
+        assert retracted(retracted=first) == [True, True, True, False, False]
+        assert retracted(retracted=frozenset({ids[2]})) == [True, True, True, False, False]
+        assert retracted(retracted_records=frozenset({digest.sha256(b"c")})) == [True, True, True, False, False]
+        assert retracted(retracted=frozenset({ids[4]})) == [False, False, False, False, True]
+        spared = {ids[0]: frozenset({digest.sha256(b"b"), digest.sha256(b"c")})}
+        assert retracted(retracted=first, spared=spared) == [True, False, False, False, False]
+        records = {digest.sha256(raw) for raw in (b"1", b"b", b"c")}
+        assert [store.records_of_run(trace) for trace in ids[:3]] == [records] * 3
+        assert store.records_of_run(ids[4]) == set()
+        batches, others = store.split([make.fingerprint("a")], Decisions(retracted=first))
+        states = [state for batch in batches for state in batch.states]
+        assert {(state.trace_id, state.retracted) for state in states} == {(trace, True) for trace in ids[:3]}
+        assert sum(plain.traces for plain in others) == 2

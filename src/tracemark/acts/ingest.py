@@ -40,7 +40,7 @@ from tracemark.harness.harness import Harness
 from tracemark.importers.base import Limits
 from tracemark.importers.source import Job, Plan, plan
 from tracemark.importers.tree import SNAPSHOT_SUFFIX
-from tracemark.store.annotations import OUTCOMES, STAMPS
+from tracemark.store.annotations import INGESTED
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import Layout
 from tracemark.store.state import harness_named
@@ -184,7 +184,7 @@ def _make_folders(layout: Layout) -> None:
     """Make every folder that ingest may write to: a pipeline expects its outputs also where nothing was written."""
     for folder in (layout.segments, layout.harnesses, layout.refused):
         make_folder(folder)
-    for kind in (STAMPS, OUTCOMES):
+    for kind in INGESTED:
         make_folder(layout.annotations / kind)
 
 

@@ -10,6 +10,8 @@ Invariants:
 - a name means what it meant when a trace was stored: the same name, given again after its folder was edited, states
   nothing new about that trace. It is the name that was given that counts: labels are no identity, so a version whose
   manifest merely bears the label of another one is another harness;
+- every record that holds a trace is remembered, also where it says nothing else: a retraction bars them all, and a
+  newer importer version that reads any of them replaces the trace;
 - a record that a newer importer version has read is not read back into what an older one would make of it.
 """
 
@@ -28,7 +30,7 @@ from tracemark.acts.provenance import declared_name
 from tracemark.acts.readings import Readings, readings_of
 from tracemark.model.annotation import build
 from tracemark.model.stamp import evidence_of, fingerprint_of
-from tracemark.store.annotations import OUTCOMES, STAMPS
+from tracemark.store.annotations import INGESTED, OUTCOMES, SOURCES, STAMPS
 from tracemark.store.catalogue import Stored
 from tracemark.store.deciding import refuted_by
 from tracemark.store.draft import DraftWriter, SegmentDraft
@@ -53,8 +55,8 @@ class Settled:
 
     drafts: list[SegmentDraft] = field(default_factory=list)
     """What is left to commit; empty when everything was known."""
-    annotations: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {STAMPS: [], OUTCOMES: []})
-    """New statements about known traces, by kind."""
+    annotations: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {kind: [] for kind in INGESTED})
+    """New statements, by kind."""
     count: Counter[str] = field(default_factory=Counter)
     """`ingested`, `duplicates`, `strengthened`, `contested`, `reimported`, and `outdated`: claims that are left out
     because their name meant the harness that the trace has when it was stored."""
@@ -82,6 +84,8 @@ class JobContext:
     """Those of `repeated` that an earlier draft will store."""
     said: dict[str, list[Statement]] = field(default_factory=dict)
     """What has been said of those of `repeated` that an earlier draft states again or anew."""
+    records: dict[str, set[str]] = field(default_factory=dict)
+    """Which raw records are known to hold those of `repeated` that an earlier draft holds."""
 
     def name_of(self, trace_id: str, statement: Statement) -> str | None:
         """Return the name by which the stamp of a copy was claimed; None when the copy says it of itself."""
@@ -123,7 +127,7 @@ class Known:
         if not any(row.trace_id in context.second or row.trace_id in context.repeated for row in rows):
             if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
                 return Settled([draft], count=Counter(ingested=len(rows)))
-            if len(known) == len(rows) and all(known[row.trace_id].row.head == row.head for row in rows):
+            if len(known) == len(rows) and all(_same(known[row.trace_id].row, row) for row in rows):
                 draft.discard()
                 return Settled(count=Counter(duplicates=len(rows)))
         return self._pack_again(draft, known, readings, context)
@@ -155,12 +159,15 @@ class Known:
         writer = DraftWriter(self._folder, draft.temporary.name + ".new")
         times = Counter(projection.row.trace_id for projection in draft.projections)
         said: dict[str, list[Statement]] = {}
+        records: dict[str, set[str]] = {}
         lines = (line for _, line in iterate(draft.temporary))
         for entries in _batches(zip(lines, draft.projections, strict=True)):
             said = {trace_id: said[trace_id] for trace_id in said if times[trace_id] > 1}
             again = {trace_id for trace_id in _restated(entries, known, context) if trace_id not in said}
             said |= self._statements(again - context.said.keys())
             said |= {trace_id: context.said[trace_id] for trace_id in again & context.said.keys()}
+            records = {trace_id: records[trace_id] for trace_id in records if times[trace_id] > 1}
+            records |= self._records(entries, known, context, records)
             for line, projection in entries:
                 row, trace_id = projection.row, projection.row.trace_id
                 stored = known.get(trace_id)
@@ -180,8 +187,10 @@ class Known:
                         context.fresh[trace_id] = Stored(projection.row, draft.name, _NOWHERE)
                 if trace_id in context.second:
                     self._contest(trace_id, said.setdefault(trace_id, []), context, settled)
-                if trace_id in context.repeated and trace_id in said:
-                    context.said[trace_id] = said[trace_id]
+                _remember(line, row, records.setdefault(trace_id, {row.raw_digest}), settled)
+                if trace_id in context.repeated:
+                    context.records[trace_id] = records[trace_id]
+                    context.said |= {trace_id: said[trace_id]} if trace_id in said else {}
         draft.discard()
         settled.drafts = writer.close()
         return settled
@@ -232,6 +241,23 @@ class Known:
             for other in said
         )
 
+    def _records(
+        self,
+        entries: Iterable[_Entry],
+        known: Mapping[str, Stored],
+        context: JobContext,
+        present: Collection[str],
+    ) -> dict[str, set[str]]:
+        """Return which raw records are known to hold those known traces of which the entry may be another record."""
+        rows = [projection.row for _, projection in entries]
+        ids = {row.trace_id for row in rows if row.trace_id in known and row.trace_id not in present}
+        found = {trace_id: context.records.get(trace_id, {known[trace_id].row.raw_digest}) for trace_id in ids}
+        others = {row.trace_id for row in rows if row.trace_id in ids and row.raw_digest not in found[row.trace_id]}
+        for store in self._stores:
+            for trace_id, raws in store.records(others).items():
+                found[trace_id] |= raws
+        return found
+
     def _lookup(self, ids: list[str]) -> dict[str, Stored]:
         found: dict[str, Stored] = {}
         for store in self._stores:
@@ -259,6 +285,19 @@ def _restated(entries: Iterable[_Entry], known: Mapping[str, Stored], context: J
         stored = known.get(row.trace_id)
         if stored is not None and (stored.row.head != row.head or row.trace_id in context.second):
             yield row.trace_id
+
+
+def _same(stored: TraceRow, row: TraceRow) -> bool:
+    """Return whether a copy is the same record and says the same."""
+    return stored.head == row.head and stored.raw == row.raw
+
+
+def _remember(line: bytes, row: TraceRow, records: set[str], settled: Settled) -> None:
+    """State that a record holds a known trace, unless that is known."""
+    if row.raw and row.raw_digest not in records:
+        records.add(row.raw_digest)
+        value = {"source": head_of(line)["source"]}
+        settled.annotations[SOURCES].append(build(SOURCES, value, TOOL, row.trace_id))
 
 
 def _new(entry: _Entry, older: list[str] | None, settled: Settled) -> _Entry:

@@ -13,8 +13,9 @@ Invariants:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tracemark.findings import Finding, finding
 from tracemark.ledger.chain import Chain
@@ -36,6 +37,9 @@ class LedgerState:
     """Trace id to the first retraction of it in force."""
     retracted_raw: Mapping[str, Entry] = field(default_factory=dict)
     """Digest of a raw record to the first retraction of it in force."""
+    spared: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Trace id to raw records that its retraction does not bar: of those that hold it, these were reinstated later, as
+    those of another reading of the run. Only retracted traces of which there are such records."""
     stamps: Mapping[str, str | None] = field(default_factory=dict)
     """Trace id to the fingerprint under which it was settled; None settles that it counts under none."""
     equivalents: tuple[frozenset[str], ...] = ()
@@ -72,8 +76,9 @@ def state(chain: Chain) -> LedgerState:
         harness=accepted_by.decision.subject["harness"] if accepted_by else None,
         label=accepted_by.decision.subject.get("label") if accepted_by else None,
         accepted_by=accepted_by,
-        retracted=_in_force(chain, past, "trace"),
-        retracted_raw=_in_force(chain, past, "raw"),
+        retracted=_in_force(chain, past, _trace),
+        retracted_raw=_in_force(chain, past, records_named),
+        spared=_spared(chain, past),
         stamps=stamps,
         equivalents=_equivalents(chain),
         conflicts=(*conflicts, *disagreements),
@@ -118,20 +123,43 @@ def _stamps(chain: Chain, past: _Past) -> tuple[dict[str, str | None], list[Find
     return settled, conflicts
 
 
-def _in_force(chain: Chain, past: _Past, member: str) -> dict[str, Entry]:
-    """Return what `member` of the retractions names and no reinstatement lifted, each with its first retraction."""
+def records_named(subject: Mapping[str, Any]) -> list[str]:
+    """Return the digests of the raw records that the subject of a `retract` or a `reinstate` names."""
+    raw = subject.get("raw")
+    return [*([] if raw is None else [raw]), *(subject.get("also") or ())]
+
+
+def _trace(subject: Mapping[str, Any]) -> list[str]:
+    return [subject["trace"]]
+
+
+def _in_force(chain: Chain, past: _Past, named: Callable[[Mapping[str, Any]], list[str]]) -> dict[str, Entry]:
+    """Return what the subjects of retractions name and no reinstatement lifted, each with its first retraction."""
     lifts: dict[str, list[Entry]] = defaultdict(list)
     for entry in chain.entries:
-        if entry.decision.kind == Kind.REINSTATE and entry.decision.subject.get(member) is not None:
-            lifts[entry.decision.subject[member]].append(entry)
+        if entry.decision.kind == Kind.REINSTATE:
+            for name in named(entry.decision.subject):
+                lifts[name].append(entry)
     barred: dict[str, Entry] = {}
     for entry in chain.entries:
-        name = entry.decision.subject.get(member)
-        if entry.decision.kind != Kind.RETRACT or name is None or name in barred:
-            continue
-        if not any(past.descends(lift, entry) for lift in lifts[name]):
-            barred[name] = entry
+        if entry.decision.kind == Kind.RETRACT:
+            for name in named(entry.decision.subject):
+                if name not in barred and not any(past.descends(lift, entry) for lift in lifts[name]):
+                    barred[name] = entry
     return barred
+
+
+def _spared(chain: Chain, past: _Past) -> dict[str, frozenset[str]]:
+    """Return for each retracted trace the records that reinstatements name which descend from all its retractions."""
+    reinstated = [entry for entry in chain.entries if entry.decision.kind == Kind.REINSTATE]
+    spared = {}
+    for trace in _in_force(chain, past, _trace):
+        barring = [e for e in chain.entries if e.decision.kind == Kind.RETRACT and e.decision.subject["trace"] == trace]
+        lifting = [lift for lift in reinstated if all(past.descends(lift, entry) for entry in barring)]
+        records = {name for lift in lifting for name in records_named(lift.decision.subject)}
+        if records:
+            spared[trace] = frozenset(records)
+    return spared
 
 
 def _equivalents(chain: Chain) -> tuple[frozenset[str], ...]:

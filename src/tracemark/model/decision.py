@@ -6,7 +6,8 @@ parents of the next decision. The time in an entry is a label: it is what a cloc
 
 Subjects by kind:
 - `accept`: `{"harness": FINGERPRINT, "label"?: NAME}` makes this harness the accepted one;
-- `retract`, `reinstate`: `{"trace": ID, "raw"?: DIGEST}` bars a trace and its raw record from use, or lifts that;
+- `retract`, `reinstate`: `{"trace": ID, "raw"?: DIGEST, "also"?: [DIGEST, …]}` bars a trace and the raw records that
+  hold it from use, or lifts that;
 - `stamp`: `{"trace": ID, "fingerprint": FINGERPRINT | null}` settles under which harness a contested trace counts;
 - `equivalent`: `{"fingerprints": [FINGERPRINT, FINGERPRINT, …]}` lets exports treat these as one.
 
@@ -20,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from tracemark.model.value import Digest, Fingerprint, Value
+from tracemark.model.value import Digest, Fingerprint, Maybe, Value
 
 FORMAT = "tracemark/ledger/1"
 """The value of an entry's `format`."""
@@ -52,6 +53,8 @@ class TraceSubject(Value):
     """The trace's id."""
     raw: Digest | None = None
     """Digest of the raw record, so that importing it again does not bring it back; None bars the id alone."""
+    also: Maybe[Annotated[list[Digest], Field(min_length=1)]] = None
+    """Digests of the other records that were known to hold the same run, sorted; absent when there was none."""
 
 
 class StampSubject(Value):

@@ -5,7 +5,9 @@ verbs (a merge of branches, an edit) is held to the rules that these keep.
 
 Invariants:
 - no decision puts a trace under a harness of which a statement in force says that the content refutes it: such a
-  decision is void, and the trace stands as its statements have it.
+  decision is void, and the trace stands as its statements have it;
+- a retraction bars a run, however often it was read: every record that holds the trace, and every trace that any
+  importer version made of one of these, also where that came to be known later. What was reinstated since is spared.
 """
 
 from __future__ import annotations
@@ -26,10 +28,18 @@ def applied(catalogue: Reader, layout: Layout, decisions: Decisions) -> Decision
     Raises:
         IntegrityError: when a file that holds a statement which must be read is damaged.
     """
+    retracted, records = _barred(catalogue, decisions)
     void = _void(catalogue, layout, decisions.stamps)
-    if not void:
-        return decisions
-    return replace(decisions, stamps={k: v for k, v in decisions.stamps.items() if k not in void}, void=void)
+    stamps = {k: v for k, v in decisions.stamps.items() if k not in void} if void else decisions.stamps
+    return replace(decisions, retracted=retracted, retracted_records=records, stamps=stamps, void=void)
+
+
+def records_of_run(catalogue: Reader, trace: bytes) -> set[bytes]:
+    """Return the digests of all records that are known to hold the run of a trace.
+
+    They are those that hold it, and those that hold a trace that an importer version made of one of them.
+    """
+    return _reached(catalogue, {trace}, set(), {})[1]
 
 
 def refuted_by(said: Sequence[Statement]) -> set[str]:
@@ -53,6 +63,31 @@ def void_among(
         if fingerprint is not None and fingerprint in refuted_by(said):
             found[identity.hex()] = fingerprint
     return found
+
+
+def _barred(catalogue: Reader, decisions: Decisions) -> tuple[frozenset[str], frozenset[str]]:
+    if not decisions.retracted and not decisions.retracted_records:
+        return decisions.retracted, decisions.retracted_records
+    traces = {bytes.fromhex(trace) for trace in decisions.retracted}
+    records = {bytes.fromhex(raw) for raw in decisions.retracted_records}
+    spared = {bytes.fromhex(k): set(map(bytes.fromhex, raws)) for k, raws in decisions.spared.items()}
+    reached = _reached(catalogue, traces, records, spared)
+    return frozenset(trace.hex() for trace in reached[0]), frozenset(raw.hex() for raw in reached[1])
+
+
+def _reached(
+    catalogue: Reader, traces: set[bytes], records: set[bytes], spared: Mapping[bytes, set[bytes]]
+) -> tuple[set[bytes], set[bytes]]:
+    """Return the traces and records that are reached from those given: from a trace to its records, and back."""
+    new_traces, new_records = traces, records
+    while new_traces or new_records:
+        held = catalogue.records(new_traces)
+        new_records = new_records.union(*(raws - spared.get(trace, set()) for trace, raws in held.items()))
+        made = {stored.row.id for stored in catalogue.lookup_raw(new_records)}
+        records = records | new_records
+        new_traces, new_records = made - traces, set()
+        traces = traces | new_traces
+    return traces, records
 
 
 def _void(catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None]) -> dict[str, str]:

@@ -65,6 +65,13 @@ class Reading:
         found = self.catalogue.records([bytes.fromhex(trace) for trace in ids])
         return {identity.hex(): {raw.hex() for raw in raws} for identity, raws in found.items()}
 
+    def records_of_run(self, trace_id: str) -> set[str]:
+        """Return the digests of all records that are known to hold the run of a trace.
+
+        They are those that hold it, and those that hold a trace that an importer version made of one of them.
+        """
+        return {raw.hex() for raw in deciding.records_of_run(self.catalogue, bytes.fromhex(trace_id))}
+
     def trajectories(self, stored: Iterable[Stored]) -> Iterator[tuple[Stored, bytes]]:
         """Yield each of `stored` with the canonical bytes of its trajectory, in the order of their files and places.
 

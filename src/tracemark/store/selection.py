@@ -26,6 +26,8 @@ class Decisions:
     """Ids of retracted traces."""
     retracted_records: frozenset[str] = frozenset()
     """Digests of raw records whose traces are retracted with them."""
+    spared: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Id of a retracted trace to records that hold it and are not retracted with it."""
     stamps: Mapping[str, str | None] = field(default_factory=dict)
     """Trace id to the fingerprint that settles its harness; None for a trace that is to have none."""
     void: Mapping[str, str] = field(default_factory=dict)

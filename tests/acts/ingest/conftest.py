@@ -119,6 +119,11 @@ class Desk:
             states = list(store.select(wanted, decisions or Decisions()))
             return {_task(store, state): state for state in states}
 
+    def ids(self, *, superseded: bool) -> list[str]:
+        """Return the ids of all traces, superseded ones included or not."""
+        with Store.open(self.root) as store:
+            return [state.trace_id for state in store.select(Selection(superseded=superseded))]
+
     def state(self, task: str) -> State:
         return self.states()[task]
 

@@ -477,9 +477,9 @@ def test_an_ingest_killed_again_and_again_ends_with_the_same_store(desk) -> None
     whole = desk.other(desk.root.parent / "whole")
     whole.sibling("desk_d", 20)
     whole.ingest(desk.inbox)
-    codes = [start(desk.root, desk.inbox, crash_at=CrashPoint.PROJECTED).wait(timeout=60) for _ in range(7)]
-    # one commit more each time: three segments, two files of statements, one of refused files, then nothing
-    assert codes == [-signal.SIGKILL] * 6 + [0]
+    codes = [start(desk.root, desk.inbox, crash_at=CrashPoint.PROJECTED).wait(timeout=60) for _ in range(8)]
+    # one commit more each time: three segments, three files of statements, one of refused files, then nothing
+    assert codes == [-signal.SIGKILL] * 7 + [0]
     assert list((desk.root / ".tracemark" / "tmp").iterdir()) == [], "no worker outlives its ingest and holds a lock"
     assert desk.everything() == whole.everything()
     desk.check()

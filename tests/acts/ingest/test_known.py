@@ -17,11 +17,14 @@ from tracemark.acts import decisions
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.ingest import IngestReport
 from tracemark.clock import FixedClock
+from tracemark.errors import NegativeAnswerError
 from tracemark.findings import Severity
 from tracemark.harness import snapshot
-from tracemark.importers.atif import IMPORTER
+from tracemark.importers import atif_repair
+from tracemark.importers.atif import IMPORTER, AtifImporter
 from tracemark.store.draft import DraftWriter
 from tracemark.store.row import project_line
+from tracemark.store.selection import Selection
 from tracemark.store.store import Store
 
 CLOCK = FixedClock("2026-01-31T12:00:00Z", 1)
@@ -77,6 +80,75 @@ def test_a_known_trace_among_new_ones_is_left_out_of_their_segment(desk) -> None
 def test_a_trace_under_another_file_name_is_the_same_trace(desk) -> None:
     desk.ingest(desk.write("first.jsonl", desk.document("t-1")))
     assert counts(desk.ingest(desk.write("second.jsonl", desk.document("t-1")))) == {"duplicates": 1}
+
+
+# --- further records of a known trace
+
+
+def pretty(desk, name: str, document: dict[str, Any]) -> Path:
+    """Write a document in other bytes."""
+    return desk.put(name, json.dumps(document, indent=1).encode())
+
+
+def records(desk, task: str = "t-1") -> set[str]:
+    with Store.open(desk.root) as store:
+        return store.records([desk.state(task).trace_id])[desk.state(task).trace_id]
+
+
+def sha(path: Path) -> str:
+    return digest.sha256(path.read_bytes().strip())
+
+
+def test_each_record_that_holds_a_trace_is_remembered_once(desk) -> None:
+    document = desk.document("t-1")
+    one = desk.write("one.jsonl", document)
+    two = pretty(desk, "two.json", document)
+    assert counts(desk.ingest(one)) == {"ingested": 1}
+    for _ in range(2):
+        assert counts(desk.ingest(two)) == {"duplicates": 1}
+        assert counts(desk.ingest()) == {"duplicates": 2}
+    (note,) = desk.annotations("sources")
+    assert note["value"]["source"]["label"] == "two.json"
+    assert note["value"]["source"]["raw"] == sha(two)
+    assert records(desk) == {sha(one), sha(two)}
+    desk.check()
+
+
+def test_records_are_remembered_also_within_one_file_and_where_they_say_more(desk) -> None:
+    document = desk.document("t-1")
+    graded = desk.carrying("t-1", **outcome("success"))
+    again = {**document, "steps": document["steps"]}
+    path = desk.write("runs.jsonl", document, graded, dict(reversed(again.items())), document)
+    assert counts(desk.ingest(path, harness="desk_a")) == {"ingested": 1, "strengthened": 1, "duplicates": 2}
+    assert len(records(desk)) == 3
+    assert counts(desk.ingest(path, harness="desk_a")) == {"duplicates": 4}
+    assert len(desk.annotations("sources")) == 2
+    desk.check()
+
+
+def test_records_of_one_trace_in_two_partitions_of_a_job_are_remembered(desk) -> None:
+    path = desk.write("runs.jsonl", desk.recorded("t-1", "desk_a"), desk.document("t-1"))
+    desk.sibling("desk_d", 20)
+    assert counts(desk.ingest(path, harness="desk_d")) == {"ingested": 1, "contested": 2}
+    assert len(records(desk)) == 2
+    desk.check()
+
+
+def test_many_records_of_known_traces_are_stated_in_one_file(desk) -> None:
+    documents = [desk.document(f"t-{n}") for n in range(600)]
+    desk.ingest(desk.write("runs.jsonl", *documents))
+    again = desk.write("again.jsonl", *(dict(reversed(document.items())) for document in documents))
+    assert counts(desk.ingest(again)) == {"duplicates": 600}
+    assert len(list((desk.root / "traces" / "annotations" / "sources").iterdir())) == 1
+    assert len(desk.annotations("sources")) == 600
+
+
+def test_a_dry_run_remembers_no_record(desk) -> None:
+    document = desk.document("t-1")
+    desk.ingest(desk.write("one.jsonl", document))
+    two = pretty(desk, "two.json", document)
+    assert counts(desk.ingest(two, dry_run=True)) == {"duplicates": 1}
+    assert desk.annotations("sources") == []
 
 
 # --- strengthened
@@ -524,6 +596,91 @@ def test_a_retracted_record_that_is_ingested_again_stays_barred(desk) -> None:
     (desk.inbox / "copy.json").write_text(json.dumps(document))
     assert counts(desk.ingest()) == {"duplicates": 2}
     assert desk.states(Corpus(desk.root).store_decisions)["t-1"].retracted
+
+
+def newer(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Make the importer one of a later version, which reads every document a little differently."""
+    monkeypatch.setenv("TRACEMARK_WORKERS", "1")
+    monkeypatch.setattr(AtifImporter, "version", version)
+    raised = atif_repair.raise_version
+
+    def reading(document: dict[str, Any], repairs: list[str]) -> Any:
+        result = raised(document, repairs)
+        document["notes"] = f"as version {version} read it"
+        return result
+
+    monkeypatch.setattr(atif_repair, "raise_version", reading)
+
+
+def present(desk) -> list[bool]:
+    """Return of each trace that is not superseded whether it is retracted."""
+    decided = Corpus(desk.root).store_decisions
+    with Store.open(desk.root) as store:
+        return [state.retracted for state in store.select(Selection(), decided)]
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_no_other_record_of_a_retracted_trace_brings_the_run_back(
+    desk, monkeypatch: pytest.MonkeyPatch, later: bool
+) -> None:
+    document = desk.document("t-1")
+    desk.ingest(desk.write("b.jsonl", document))
+    trace = desk.state("t-1").trace_id
+    if later:
+        decisions.retract(desk.root, trace, "leaked answer", CLOCK)
+    other = pretty(desk, "a.json", document)
+    assert counts(desk.ingest(other)) == {"duplicates": 1}
+    if not later:
+        decisions.retract(desk.root, trace, "leaked answer", CLOCK)
+    newer(monkeypatch, "90")
+    assert counts(desk.ingest(other)) == {"reimported": 1}
+    assert present(desk) == [True]
+    # and so on: a third record of what the newer version made of the second
+    third = desk.put("c.json", json.dumps(document, indent=3).encode())
+    assert counts(desk.ingest(third)) == {"duplicates": 1}
+    newer(monkeypatch, "91")
+    assert counts(desk.ingest(third)) == {"reimported": 1}
+    assert present(desk) == [True]
+    with pytest.raises(NegativeAnswerError, match="retracted already"):
+        decisions.retract(desk.root, desk.ids(superseded=False)[0], "leaked answer", CLOCK)
+
+
+def test_the_newer_reading_can_be_reinstated_alone_and_stays_so_whatever_is_read_again(
+    desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = desk.document("t-1")
+    one, two = desk.write("b.jsonl", document), pretty(desk, "a.json", document)
+    desk.ingest()
+    old = desk.state("t-1").trace_id
+    decisions.retract(desk.root, old, "read wrongly", CLOCK)
+    newer(monkeypatch, "90")
+    desk.ingest(two)
+    (new,) = desk.ids(superseded=False)
+    assert present(desk) == [True]
+    decisions.reinstate(desk.root, new, "this reading is right", CLOCK)
+    assert present(desk) == [False]
+    assert counts(desk.ingest(one)) == {"duplicates": 1}
+    assert present(desk) == [False]
+    decided = Corpus(desk.root).store_decisions
+    with Store.open(desk.root) as store:
+        assert store.state(old, decided).retracted, "nobody reinstated the old reading"
+    decisions.reinstate(desk.root, old, "that one too", CLOCK)
+    assert Corpus(desk.root).decisions.retracted == {}
+
+
+def test_a_retraction_names_every_record_of_the_run(desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = desk.document("t-1")
+    one, two = desk.write("b.jsonl", document), pretty(desk, "a.json", document)
+    desk.ingest()
+    newer(monkeypatch, "90")
+    desk.ingest(two)
+    (new,) = desk.ids(superseded=False)
+    decisions.retract(desk.root, new, "leaked answer", CLOCK)
+    (entry,) = Corpus(desk.root).chain.entries
+    assert entry.decision.subject == {"trace": new, "raw": sha(two), "also": [sha(one)]}
+    newer(monkeypatch, "91")
+    desk.ingest(one)
+    assert present(desk) == [True, True], "no record is in both readings, so neither replaces the other"
 
 
 def test_a_retracted_record_that_another_importer_reads_is_barred_under_its_new_id_too(desk) -> None:
