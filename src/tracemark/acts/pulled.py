@@ -13,12 +13,13 @@ from tracemark.acts.corpus import Corpus
 from tracemark.acts.pinned import LOCK, Pinned, pinned, present
 from tracemark.errors import NotPulledError
 from tracemark.findings import Finding, finding
+from tracemark.store.annotations import INGESTED
 
 COMPLETE = "complete"
 """Value of `ingest.inbox` in params.yaml: the store can be made again from the inbox."""
 
 _SEGMENTS = "traces/segments"
-_EXPORTED = ("traces/annotations/stamps", "traces/annotations/outcomes", "traces/harnesses", _SEGMENTS)
+_EXPORTED = (*(f"traces/annotations/{kind}" for kind in INGESTED), "traces/harnesses", _SEGMENTS)
 
 
 def not_pulled(corpus: Corpus) -> list[Finding]:

@@ -21,6 +21,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from tracemark.harness.harness import VERSIONS, examine, versions
+from tracemark.store.annotations import INGESTED
 
 HEADER = """\
 # Made by `tracemark pipeline dvcfile > dvc.yaml`, to be run again after a harness version or a domain came or went;
@@ -32,8 +33,7 @@ STORE_FOLDERS = (
     "traces/segments",
     "traces/harnesses",
     "traces/refused",
-    "traces/annotations/stamps",
-    "traces/annotations/outcomes",
+    *(f"traces/annotations/{kind}" for kind in INGESTED),
 )
 """What `ingest` writes."""
 
