@@ -291,7 +291,7 @@ def test_many_traces_are_settled_at_once_each_by_an_entry_of_its_own(shop: Shop)
     assert (report.name, report.fingerprint) == ("desk_c", shop.fingerprint("desk_c"))
     assert (report.source, report.standing) == ("harness_versions/desk_c", 1)
     entries = {entry.digest: entry.decision.subject["trace"] for entry in Corpus(shop.root).chain.entries}
-    assert [entries[settled["entry"]] for settled in report.entries] == traces[1:]
+    assert [entries[entry] for entry in report.entries.values()] == list(report.entries) == traces[1:]
     assert len(entries) == 3
     with pytest.raises(NegativeAnswerError, match="the 3 traces are settled so already"):
         decisions.stamp(shop.root, traces, "desk_c", "the folder was misnamed", CLOCK)

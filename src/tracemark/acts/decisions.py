@@ -74,8 +74,8 @@ class Settled(Report):
     """Where its texts were read: its folder, relative to the corpus, or `snapshot`; None likewise."""
     standing: int
     """Traces named that were settled so already; they get no second entry."""
-    entries: tuple[dict[str, str], ...]
-    """One per trace that was settled now: `trace_id` and `entry`, the digest of its entry in the ledger."""
+    entries: dict[str, str]
+    """Id of each trace that was settled now to the digest of its entry in the ledger."""
 
 
 def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
@@ -180,11 +180,11 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
         if chosen is not None:
             # its texts must be stored before anything counts under it
             store.commit_harness(chosen.fingerprint, snapshot.write(chosen))
-    entries = []
+    entries = {}
     for trace_id in wanted:
         subject = {"trace": trace_id, "fingerprint": fingerprint}
         entry = chain.append(root / chain.NAME, Kind.STAMP, subject, reason, clock)
-        entries.append({"trace_id": trace_id, "entry": entry.digest})
+        entries[trace_id] = entry.digest
     return Settled(
         findings=tuple(corpus.namesakes(harness, chosen)) if chosen is not None else (),
         kind=Kind.STAMP.value,
@@ -192,7 +192,7 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
         fingerprint=fingerprint,
         source=place_of(chosen) if chosen is not None else None,
         standing=len(named) - len(wanted),
-        entries=tuple(entries),
+        entries=entries,
     )
 
 

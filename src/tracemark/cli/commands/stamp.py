@@ -14,7 +14,7 @@ from tracemark.clock import SystemClock
 
 def command(
     ctx: typer.Context,
-    traces: Annotated[list[str], typer.Argument(help="Trace ids, or enough of their beginnings.", metavar="TRACE…")],
+    traces: Annotated[list[str], typer.Argument(help="Trace ids, or enough of their beginnings.", metavar="TRACES")],
     harness: Annotated[
         str, typer.Option("--harness", metavar="HARNESS", help="A name, a fingerprint, or none for no known harness.")
     ],
