@@ -117,7 +117,7 @@ def test_what_reads_says_which_files_of_the_store_it_could_not_read(shop: Shop) 
         lambda: audit.audit(shop.root, "desk_a"),
     )
     findings += [read().findings for read in readers]
-    assert [[found.code for found in each] for each in findings] == [["stored-not-indexed"]] * 7
+    assert [[found.code for found in each] for each in findings] == [["file-damaged", "stored-not-indexed"]] * 7
 
 
 def test_pins_that_cannot_be_read_are_not_taken_for_none(shop: Shop) -> None:
