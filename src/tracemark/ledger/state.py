@@ -58,10 +58,6 @@ class LedgerState:
         """Return the accepted fingerprint and its declared equivalents; empty when none is accepted."""
         return self.equivalent_to(self.harness) if self.harness else frozenset()
 
-    def is_retracted(self, trace: str, raw: str | None = None) -> bool:
-        """Return whether the trace `trace`, read from the raw record `raw`, is barred from use."""
-        return trace in self.retracted or raw in self.retracted_raw
-
 
 def state(chain: Chain) -> LedgerState:
     """Return what the entries of a verified chain mean together."""
