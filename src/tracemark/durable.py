@@ -19,7 +19,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -102,7 +102,8 @@ def publish(temporary: Path, target: Path, *, synced: bool = False) -> bool:
 
     Args:
         temporary: a complete file on the same filesystem as `target`.
-        target: the final path. As the name is derived from the content, a file that is already there is the same file.
+        target: the final path. As the name is derived from the content, a file that is already there is taken for the
+            same file; a caller who must not trust that looks first, and uses `set_aside`.
         synced: whether the writer has synced the temporary's bytes already.
 
     Returns:
@@ -126,6 +127,29 @@ def publish(temporary: Path, target: Path, *, synced: bool = False) -> bool:
     sync_folder(target.parent)
     crash_point(CrashPoint.FOLDER_SYNCED)
     return True
+
+
+def set_aside(path: Path, folder: Path) -> str:
+    """Take a damaged file out of the way and keep it.
+
+    Args:
+        path: the file.
+        folder: where it goes, created when missing; on the same filesystem.
+
+    Returns:
+        Its new name, `<folder>/<name>.damaged`, with a number where there is one of that name; relative to the folder's
+        parent's parent, as people know a corpus' folders.
+    """
+    make_folder(folder)
+    target, number = folder / f"{path.name}.damaged", 1
+    while target.exists():
+        number += 1
+        target = folder / f"{path.name}.damaged-{number}"
+    # another process may have been quicker
+    with suppress(FileNotFoundError):
+        path.rename(target)
+    sync_folder(folder)
+    return target.relative_to(folder.parent.parent).as_posix()
 
 
 @contextmanager

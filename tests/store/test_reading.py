@@ -54,7 +54,7 @@ def test_only_what_may_count_under_a_wanted_fingerprint_is_looked_at(make, fille
 def test_a_trace_about_which_somebody_decided_is_looked_at(make, filled) -> None:
     stamped, retracted, by_record = ids(make, 2, 3, 5)
     record = filled.lookup([by_record])[by_record].row.raw_digest
-    decisions = Decisions(frozenset({retracted}), frozenset({record}), {stamped: make.fingerprint("a")})
+    decisions = Decisions(frozenset({retracted}), frozenset({record}), stamps={stamped: make.fingerprint("a")})
     found, others = looked_at(filled, {make.fingerprint("a")}, decisions)
     assert found == set(ids(make, 0, 1, 7)) | {stamped, retracted, by_record}
     assert sum(plain.traces for plain in others) == 4

@@ -121,8 +121,39 @@ def test_a_file_that_cannot_be_read_is_reported_and_harms_nothing_else(make, roo
         name = names(store)[0]
         (store.layout.traces / name).with_name("0" * 64 + ".jsonl.zst").write_bytes(b"no segment")
     with Store.open(root) as store:
-        assert [finding.code for finding in store.findings] == ["stored-not-indexed"]
+        assert [finding.code for finding in store.findings] == ["file-damaged", "stored-not-indexed"]
         assert states(store) == [make.id_of(make.trace(1))]
+
+
+def test_a_whole_file_whose_bytes_are_not_those_of_its_name_is_not_entered(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+        make.commit(store, make.trace(2))
+        first, second = (store.layout.path(name) for name in names(store))
+    shutil.rmtree(root / ".tracemark")
+    first.write_bytes(second.read_bytes())
+    with Store.open(root) as store:
+        assert [finding.code for finding in store.findings] == ["file-damaged", "stored-not-indexed"]
+        assert len(states(store)) == 1
+
+
+def test_what_comes_again_replaces_a_damaged_file_which_is_set_aside(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+        path = store.layout.path(names(store)[0])
+    whole, damaged = path.read_bytes(), path.read_bytes()[:-5]
+    for kept in ("damaged", "damaged-2"):
+        (root / ".tracemark" / "catalogue.db").unlink()
+        path.write_bytes(damaged)
+        with Store.open(root) as store:
+            assert states(store) == []
+            make.commit(store, make.trace(1))
+            assert store.findings[-1].code == "file-replaced"
+            assert states(store) == [make.id_of(make.trace(1))]
+        assert path.read_bytes() == whole
+        assert (root / ".tracemark" / "set-aside" / f"{path.name}.{kept}").read_bytes() == damaged
+    with Store.open(root) as store:
+        assert (store.findings, states(store)) == ([], [make.id_of(make.trace(1))])
 
 
 def test_a_damaged_catalogue_is_made_again(make, root: Path) -> None:

@@ -1,7 +1,8 @@
 """Making the catalogue equal to the folder, both ways.
 
 A crash, a pull, a checkout or another program may add data files and remove them. Whoever opens the store compares
-names (nothing else: a name is the content) and enters or takes out the difference, one transaction a file.
+names (a name is the content, which is proved when a file is entered, and by `check`) and enters or takes out the
+difference, one transaction a file.
 
 Invariants:
 - what the catalogue holds is read before the folder, so a file that another process commits meanwhile is never taken
@@ -15,12 +16,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tracemark.digest import Hasher
 from tracemark.durable import lock
 from tracemark.errors import IntegrityError, LockedError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
 from tracemark.store.catalogue import Catalogue, CatalogueError
-from tracemark.store.layout import Layout
+from tracemark.store.layout import Layout, content_of
 from tracemark.store.row import project_line
 from tracemark.store.segment import Location, iterate
 
@@ -35,7 +37,7 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
     """Project the data file `name`, read from the folder.
 
     Raises:
-        IntegrityError: when it is damaged or holds something else than its folder says.
+        IntegrityError: when its bytes are not those of its name, or hold something else than its folder says.
         CatalogueError: when the catalogue cannot take it.
     """
     locations: list[Location] = []
@@ -47,23 +49,30 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
         "refused": (project_refused, catalogue.add_refused),
     }
     project, add = projections[name.partition("/")[0]]
-    for location, line in iterate(layout.path(name)):
+    hasher = Hasher()
+    for location, line in iterate(layout.path(name), hasher):
         locations.append(location)
         lines.append(project(line))
+    if (found := hasher.hexdigest()) != content_of(name):
+        raise IntegrityError(f"its bytes have the SHA-256 {found}", where=name, hint="tracemark check")
     add(name, lines, locations)
 
 
-def attempt(name: str, project: Callable[[], None]) -> Finding | None:
-    """Run a projection of the data file `name`; return a finding when it failed, since the file itself is safe."""
+def attempt(name: str, project: Callable[[], None]) -> list[Finding]:
+    """Run a projection of the data file `name`; return what kept it out, as findings: the file stays where it is."""
     try:
         project()
     except (IntegrityError, LockedError, CatalogueError) as error:
-        return finding("stored-not-indexed", name, f"it is stored, and could not be indexed: {error}")
-    return None
+        found = [finding("stored-not-indexed", name, f"it is stored, and could not be indexed: {error}")]
+        # a lock or a full disk passes; a damaged file needs somebody, unless no answer rests on it
+        if isinstance(error, IntegrityError) and not name.startswith(("refused/", "annotations/exports.")):
+            found.insert(0, finding("file-damaged", name, str(error)))
+        return found
+    return []
 
 
 def catch_up(catalogue: Catalogue, layout: Layout) -> list[Finding]:
-    """Make the catalogue equal to the folder; return a finding for each file that could not be projected."""
+    """Make the catalogue equal to the folder; return findings of the files that could not be projected."""
     if catalogue.files().keys() == set(layout.data_files()):
         return []
     problems = []
@@ -75,6 +84,5 @@ def catch_up(catalogue: Catalogue, layout: Layout) -> list[Finding]:
                 catalogue.remove(name)
         for name in present:
             if name not in entered:
-                problem = attempt(name, partial(enter, catalogue, layout, name))
-                problems += [problem] if problem else []
+                problems += attempt(name, partial(enter, catalogue, layout, name))
     return problems

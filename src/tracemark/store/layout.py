@@ -39,6 +39,11 @@ def partition_of(fingerprint: str | None) -> str:
     return fingerprint.removeprefix(digest.FINGERPRINT_PREFIX)[:16]
 
 
+def content_of(name: str) -> str:
+    """Return the SHA-256 that the bytes of the data file `name` must have, 64 hexadecimal digits."""
+    return name.rpartition("/")[2].removesuffix(SUFFIX)
+
+
 def is_kind(text: str) -> bool:
     """Return whether `text` may name a kind of annotation (`stamps`, `exports.sft`)."""
     return _KIND.fullmatch(text) is not None
@@ -62,6 +67,7 @@ class Layout:
         self.refused = self.traces / "refused"
         self.private = root / ".tracemark"
         self.temporaries = self.private / "tmp"
+        self.set_aside = self.private / "set-aside"
         self.locks = self.private / "locks"
         self.catalogue = catalogue or self.private / "catalogue.db"
 

@@ -164,13 +164,17 @@ def read_lines(path: Path, locations: Iterable[Location]) -> Iterator[bytes]:
         raise _damaged(path, "the file is missing") from None
 
 
-def iterate(path: Path) -> Iterator[tuple[Location, bytes]]:
+def iterate(path: Path, hasher: Hasher | None = None) -> Iterator[tuple[Location, bytes]]:
     """Yield every line of a file with its location, verifying each frame's checksum.
+
+    Args:
+        path: the file.
+        hasher: fed with all bytes of the file; None when nobody asks for their digest.
 
     Raises:
         IntegrityError: when the file is missing, cut short or damaged; lines of whole frames before that were yielded.
     """
-    for frame_offset, frame_length, data in _frames(path):
+    for frame_offset, frame_length, data in _frames(path, hasher):
         lines = data.split(b"\n")
         if lines.pop() != b"":
             raise _damaged(path, "a frame does not end with a line feed")
@@ -180,16 +184,23 @@ def iterate(path: Path) -> Iterator[tuple[Location, bytes]]:
             offset += len(line) + 1
 
 
-def _frames(path: Path) -> Iterator[tuple[int, int, bytes]]:
+def _frames(path: Path, hasher: Hasher | None) -> Iterator[tuple[int, int, bytes]]:
     decompressor = zstandard.ZstdDecompressor()
     offset, pending = 0, b""
+
+    def read() -> bytes:
+        data = file.read(_CHUNK)
+        if hasher is not None:
+            hasher.update(data)
+        return data
+
     try:
         with path.open("rb") as file:
-            while pending or (pending := file.read(_CHUNK)):
+            while pending or (pending := read()):
                 frame = decompressor.decompressobj()
                 pieces, fed = [], 0
                 while not frame.eof:
-                    if not (pending or (pending := file.read(_CHUNK))):
+                    if not (pending or (pending := read())):
                         raise _damaged(path, "the file is cut short")
                     fed += len(pending)
                     pieces.append(frame.decompress(pending))

@@ -15,14 +15,14 @@ from typing import Self
 
 from tracemark import digest
 from tracemark.digest import JSON
-from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publish, temporary_folder
+from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publish, set_aside, temporary_folder
 from tracemark.errors import LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
 from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError
 from tracemark.store.catchup import EVERYTHING, TEXT, attempt, catch_up, enter
 from tracemark.store.draft import SegmentDraft
-from tracemark.store.layout import Layout
+from tracemark.store.layout import Layout, content_of
 from tracemark.store.reading import Reading
 from tracemark.store.segment import Location, Packer
 
@@ -88,14 +88,15 @@ class Store(Reading):
         """Give a draft its final name; when this returns, its traces are durable.
 
         Returns:
-            Whether it is new; false when a segment with the same bytes was there.
+            Whether it is new; false when a segment with the same bytes was there. One of the same name whose bytes are
+            not those of the name is set aside first, with a finding.
 
         Raises:
             OSError: when it could not be made durable; nothing may be taken as stored then.
         """
         target = self.layout.segment(draft.partition, draft.name)
         name = target.relative_to(self.layout.traces).as_posix()
-        new = publish(draft.temporary, target, synced=True)
+        new = self._publish(draft.temporary, target)
 
         def project() -> None:
             if self.catalogue.meta(TEXT) == EVERYTHING:
@@ -211,14 +212,21 @@ class Store(Reading):
             if packed is None:
                 return
             path = target(packed.name)
-            publish(packed.temporary, path, synced=True)
+            self._publish(packed.temporary, path)
             name = path.relative_to(self.layout.traces).as_posix()
             self._project(name, lambda: project(name, packed.locations))
 
+    def _publish(self, temporary: Path, path: Path) -> bool:
+        """Publish a synced data file; what has its name and other bytes must not pass for it and is set aside."""
+        if path.exists() and digest.sha256_file(path) != content_of(path.name):
+            kept = set_aside(path, self.layout.set_aside)
+            where = path.relative_to(self.layout.traces).as_posix()
+            message = f"its bytes were not those of its name; it is written again, and the old file is {kept}"
+            self.findings.append(finding("file-replaced", where, message))
+        return publish(temporary, path, synced=True)
+
     def _project(self, name: str, project: Callable[[], None]) -> None:
-        problem = attempt(name, project)
-        if problem is not None:
-            self.findings.append(problem)
+        self.findings += attempt(name, project)
         crash_point(CrashPoint.PROJECTED)
 
 
