@@ -225,13 +225,13 @@ def a_file_was_added(shop: Shop) -> None:
     (folder(shop) / "more.jsonl").write_text("{}\n")
 
 
-@found_as("export-manifest-edited")
+@found_as("export-manifest-edited", "export-terms-differ")
 def the_manifest_was_edited(shop: Shop) -> None:
     path = folder(shop) / "manifest.json"
     path.write_text(path.read_text().replace('"policy": "unique"', '"policy": "recorded"'))
 
 
-@found_as("export-manifest-edited")
+@found_as("export-manifest-edited", "export-terms-differ")
 def the_manifest_was_edited_and_its_digest_made_anew(shop: Shop) -> None:
     path = folder(shop) / "manifest.json"
     members = json.loads(path.read_text())
@@ -255,13 +255,13 @@ def a_trace_was_retracted_since(shop: Shop) -> None:
     decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
 
 
-@found_as("export-trace-contested", "export-row-differs")
+@found_as("export-trace-contested", "export-row-differs", "export-row-excluded")
 def a_trace_was_contested_since(shop: Shop) -> None:
     write_version(shop.root, "desk_c", handler=" + '.'")
     shop.ingest([document("t-0")], "desk_c", "again")
 
 
-@found_as("export-other-harness", "export-row-differs")
+@found_as("export-other-harness", "export-row-differs", "export-row-excluded")
 def a_trace_was_settled_under_another_harness_since(shop: Shop) -> None:
     write_version(shop.root, "desk_c", handler=" + '.'")
     decisions.stamp(shop.root, [shop.ids()["t-0"]], "desk_c", "the log names it", CLOCK)
@@ -270,6 +270,21 @@ def a_trace_was_settled_under_another_harness_since(shop: Shop) -> None:
 @found_as("export-other-harness")
 def another_harness_was_accepted_since(shop: Shop) -> None:
     shop.accept("desk_b")
+
+
+@found_as("export-row-excluded", "export-terms-differ")
+def a_task_became_one_of_the_evaluation_set_since(shop: Shop) -> None:
+    shop.set(("tasks: []", "tasks: [t-0]"))
+
+
+@found_as("export-row-excluded", "export-terms-differ")
+def a_stricter_policy_holds_since(shop: Shop) -> None:
+    shop.set(("evidence: unique", "evidence: recorded"))
+
+
+@found_as("export-row-excluded")
+def a_sibling_that_nothing_tells_apart_came_since(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
 
 
 @found_as("accepted-differs", "export-other-harness")
@@ -310,7 +325,9 @@ def test_an_export_is_not_what_the_store_would_give_when(name: str, exported: Sh
     report = audit.audit(exported.root, str(folder(exported)))
     assert {found.code for found in report.findings} == expected
     assert report.exit_code == 1
-    assert report.differences == sum(found.code != "accepted-differs" for found in report.findings)
+    assert report.differences == sum(
+        found.code not in ("accepted-differs", "export-terms-differ") for found in report.findings
+    )
     assert all(found.hint for found in report.findings)
 
 

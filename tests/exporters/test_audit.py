@@ -15,11 +15,12 @@ from tracemark.exporters.audit import Found, Present, audit, difference
 from tracemark.exporters.choice import choose
 from tracemark.exporters.manifest import Origin
 from tracemark.exporters.select import Facts, Judged, Terms, judge
-from tracemark.ledger.params import Caps
+from tracemark.ledger.params import Caps, Policy
 from tracemark.model.export import File
 
 A, B = ("tm1:" + letter * 64 for letter in "ab")
 TOOLS: dict[str, list[dict[str, Any]]] = {A: [{"name": "grep", "parameters": {"properties": {}, "type": "object"}}]}
+TERMS = Terms(accepted=frozenset({A}), caps=Caps(minimum=1, tool_calls=None))
 
 
 def stored(number: int) -> tuple[str, bytes]:
@@ -55,10 +56,16 @@ class Export:
     present: Present = field(init=False)
 
     def __post_init__(self) -> None:
-        self.present = Present(accepted=frozenset({A}), fetch=self.store.get, tools=TOOLS.get)
+        self.present = Present(terms=TERMS, fetch=self.store.get, tools=TOOLS.get, fits=lambda _: [A])
 
     def found(self) -> list[tuple[str, str]]:
         return [(found.code, found.where) for found in audit(self.folder, self.present).differences]
+
+    def notes(self) -> list[tuple[str, str]]:
+        return [(found.code, found.message) for found in audit(self.folder, self.present).notes]
+
+    def under(self, **changes: Any) -> None:
+        self.present = replace(self.present, terms=replace(self.present.terms, **changes))
 
     def change(self, name: str, **changes: Any) -> None:
         held = self.store[name]
@@ -76,7 +83,7 @@ def export(tmp_path: Path) -> Export:
         name: Found(line, Facts(id=name, fingerprint=A, status="success", tool_calls=1, evidence="recorded", task=name))
         for name, line in lines.items()
     }
-    terms = Terms(accepted=frozenset({A}), caps=Caps(minimum=1, tool_calls=None))
+    terms = TERMS
     judged = Judged()
     for held in store.values():
         judged.note(held.facts, judge(held.facts, terms, list, lambda: None))
@@ -106,7 +113,7 @@ def test_what_was_found_to_be_so_is_said_with_its_number(export: Export) -> None
     assert audit(export.folder, export.present).proved() == (
         "rows that are, byte for byte, what the store gives now: 3 of 3",
         "rows whose trace is stored, and its bytes give its id: 3 of 3",
-        "rows of the accepted harness, neither retracted nor contested: 3 of 3",
+        "rows whose trace an export made now may take (limits of number aside): 3 of 3",
         "files with the SHA-256 that the manifest states: 2 of 2",
         "the manifest is the one that the store records, and its counts add up",
     )
@@ -142,7 +149,7 @@ def test_bytes_that_do_not_give_the_id_are_named(export: Export) -> None:
 
 
 def test_an_export_of_a_harness_that_is_no_longer_the_accepted_one_is_named_with_its_rows(export: Export) -> None:
-    export.present = replace(export.present, accepted=frozenset({B}))
+    export.under(accepted=frozenset({B}))
     assert export.found() == [("export-other-harness", where) for where in ("manifest.json", *rows(1, 2, 3))]
 
 
@@ -151,8 +158,65 @@ def rows(*numbers: int) -> list[str]:
 
 
 def test_an_equivalent_harness_is_no_difference(export: Export) -> None:
-    export.present = replace(export.present, accepted=frozenset({A, B}))
+    export.under(accepted=frozenset({A, B}))
     assert export.found() == []
+
+
+@pytest.mark.parametrize(
+    ("known", "terms", "reason"),
+    [
+        ({"mixed": True}, {}, "mixed"),
+        ({"model": "n"}, {"models": frozenset({"m"})}, "other-model"),
+        ({"evidence": "claimed", "corroborated": 0}, {}, "evidence"),
+        ({"evidence": "corroborated"}, {"policy": Policy.RECORDED}, "evidence"),
+        ({}, {"policy": Policy.RECORDED, "incomplete": frozenset({A})}, "evidence"),
+        ({"status": "failure"}, {}, "outcome"),
+        ({}, {"evaluation": frozenset({"t-eval"})}, "evaluation-task"),
+        ({"untrainable": "rendered"}, {}, "not-trainable (rendered)"),
+        ({"tool_calls": 99}, {"caps": Caps(minimum=1)}, "tool-calls"),
+    ],
+)
+def test_a_row_that_would_be_left_out_now_is_named_with_the_reason(
+    export: Export, known: dict[str, Any], terms: dict[str, Any], reason: str
+) -> None:
+    one, *others = sorted(export.store)
+    for name in others:
+        export.change(name, model="m", tool_calls=2)
+    export.change(one, task="t-eval", **known)
+    export.under(**terms)
+    found = [found for found in audit(export.folder, export.present).differences if found.code == "export-row-excluded"]
+    assert (found[0].where, found[0].message) == ("sft.jsonl:1", f"{one} would be left out now: {reason}")
+    assert len(found) == (3 if "incomplete" in terms else 1)
+
+
+def test_a_sibling_that_fits_as_well_takes_a_row_out_of_a_unique_export(export: Export) -> None:
+    export.change(first(export), evidence="corroborated", corroborated=1)
+    assert export.found() == []
+    export.present = replace(export.present, fits=lambda _: [A, B])
+    assert export.found() == [("export-row-excluded", "sft.jsonl:1")]
+    assert audit(export.folder, export.present).usable == 2
+
+
+def test_limits_of_number_and_other_parameters_that_changed_are_told_and_no_difference(export: Export) -> None:
+    assert export.notes() == []
+    export.under(caps=Caps(per_task=2, total=1, minimum=1, tool_calls=None), policy=Policy.CLAIMED)
+    assert export.found() == []
+    assert export.notes() == [
+        ("export-terms-differ", 'export.evidence was "unique" when it was made, and is "claimed" now'),
+        ("export-terms-differ", "per_task was 1 when it was made, and is 2 now"),
+        ("export-terms-differ", "total was 100 when it was made, and is 1 now"),
+    ]
+    assert (
+        "the manifest is the one that the store records, and its counts add up"
+        in audit(export.folder, export.present).proved()
+    )
+
+
+def test_a_trace_that_cannot_be_read_is_still_judged_by_what_is_known_of_it(export: Export) -> None:
+    name = first(export)
+    export.store[name] = replace(export.store[name], line=b"{}")
+    export.change(name, status="failure")
+    assert export.found() == [("export-trace-damaged", "sft.jsonl:1"), ("export-row-excluded", "sft.jsonl:1")]
 
 
 def test_a_row_whose_trace_is_now_of_another_harness_is_named(export: Export) -> None:
@@ -238,6 +302,19 @@ def test_counts_edited_together_with_the_digest_do_not_add_up(export: Export) ->
     assert export.found() == [("export-rows-differ", "manifest.json")]
 
 
+def test_rows_of_models_that_do_not_add_up_are_named(export: Export) -> None:
+    made, _ = manifest.decode((export.folder / manifest.NAME).read_bytes())
+    counts = made.counts.model_copy(update={"models": {"m": 7}})
+    export.edit(manifest.NAME, lambda _: manifest.encode(made.model_copy(update={"counts": counts})))
+    assert export.found() == [("export-rows-differ", "manifest.json")]
+
+
+@pytest.mark.parametrize("again", [b'{"policy": "recorded",', b'{"digest": "0",', b"{ "])
+def test_a_manifest_of_equal_values_in_other_bytes_is_named(export: Export, again: bytes) -> None:
+    export.edit(manifest.NAME, lambda data: data.replace(b"{", again, 1))
+    assert export.found() == [("export-manifest-edited", "manifest.json")]
+
+
 def test_a_manifest_that_the_store_does_not_record_is_named(export: Export) -> None:
     made, _ = manifest.decode((export.folder / manifest.NAME).read_bytes())
     recorded = frozenset({manifest.statement(made)["manifest"]})
@@ -252,6 +329,7 @@ def test_a_file_that_is_missing_or_not_listed_is_named(export: Export) -> None:
     (export.folder / "more.jsonl").write_bytes(b"{}\n")
     (export.folder / ".gitignore").write_bytes(b"")
     assert export.found() == [("export-file-differs", "README.md"), ("export-file-differs", "more.jsonl")]
+    assert export.notes() == [("export-file-hidden", "no export writes it, and nothing is known of it")]
 
 
 def test_a_missing_data_file_is_one_finding(export: Export) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, is_short, open_store
-from tracemark.acts.export import KIND
+from tracemark.acts.export import KIND, terms_of
 from tracemark.acts.provenance import components, content_in, contradictions, declared_name, standing
 from tracemark.acts.pulled import not_pulled
 from tracemark.errors import IntegrityError, UnknownNameError
@@ -27,6 +27,7 @@ from tracemark.findings import Finding, Report
 from tracemark.harness.declared import Comparison, compare
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, fits
+from tracemark.importers.atif import content_of
 from tracemark.store.check import decision_refuted
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions, Selection
@@ -216,13 +217,20 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
     with open_store(root) as store:
         recorded = frozenset(str(note.value["value"]["manifest"]) for note in store.annotations(KIND))
         present = exports.Present(
-            accepted=corpus.equivalents(),
+            terms=terms_of(corpus),
             fetch=_Fetch(store, corpus.store_decisions, _named_rows(folder)),
             tools=cache(corpus.offered),
+            fits=lambda trajectory: fits(corpus.matchers.values(), content_of(trajectory)),
             recorded=recorded,
         )
         audited = exports.audit(folder, present)
-        findings = [*not_pulled(corpus), *store.findings, *corpus.acceptance_findings(), *audited.differences]
+        findings = [
+            *not_pulled(corpus),
+            *store.findings,
+            *corpus.acceptance_findings(),
+            *audited.differences,
+            *audited.notes,
+        ]
     manifest = audited.manifest
     return ExportAudit(
         findings=tuple(findings),

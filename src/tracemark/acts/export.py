@@ -90,7 +90,7 @@ def sft(root: Path, out: Path) -> ExportReport:
     _require_export_folder(out)
     corpus = Corpus(root)
     require_pulled(corpus)
-    terms, harness = _terms(corpus)
+    terms, harness = terms_of(corpus), _accepted(corpus)
     with open_store(root) as store, store.workspace() as folder:
         _require_whole(store)
         judged = Judged()
@@ -105,9 +105,12 @@ def sft(root: Path, out: Path) -> ExportReport:
         return _report(out, manifest, store.findings)
 
 
-def _terms(corpus: Corpus) -> tuple[Terms, str]:
-    """Return the terms of the export and the accepted harness in words."""
-    params = corpus.params
+def _accepted(corpus: Corpus) -> str:
+    """Return the accepted harness in words.
+
+    Raises:
+        ExportRefusedError: when there is none, or it is open which one is.
+    """
     for problem in corpus.acceptance_findings():
         raise ExportRefusedError(problem.message, where=problem.where, hint=problem.hint)
     if corpus.accepted is None:
@@ -116,8 +119,14 @@ def _terms(corpus: Corpus) -> tuple[Terms, str]:
             where="params.yaml: accepted.harness",
             hint="tracemark harness accept NAME --reason TEXT",
         )
-    accepted = corpus.equivalents()
-    terms = Terms(
+    name = corpus.name_of(corpus.accepted)
+    return f"{name} ({corpus.accepted[:16]}…)" if name else corpus.accepted
+
+
+def terms_of(corpus: Corpus) -> Terms:
+    """Return the terms of an SFT export that is made now; nothing is accepted under them when no harness is."""
+    params, accepted = corpus.params, corpus.equivalents()
+    return Terms(
         accepted=accepted,
         policy=params.export.evidence,
         incomplete=frozenset(name for name in accepted if _weakening(corpus, name)),
@@ -125,8 +134,6 @@ def _terms(corpus: Corpus) -> tuple[Terms, str]:
         evaluation=params.evaluation,
         caps=params.export.sft,
     )
-    name = corpus.name_of(corpus.accepted)
-    return terms, f"{name} ({corpus.accepted[:16]}…)" if name else corpus.accepted
 
 
 def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:

@@ -1,14 +1,15 @@
 """Does an export still say the truth? Every row is made again from the store and compared.
 
 Nothing that the export says of itself is believed: digests are taken of the bytes, ids of the trajectories, rows are
-rendered afresh. Each difference is one finding; where rows differ, it names the column and the place in it. Members in
-another order are a difference, for a chat template renders them as they stand. What was found to be so is said as well,
-so that silence is not mistaken for proof.
+rendered afresh, and each row's trace is put through the strict filter under the terms of now; only limits of number
+(`per-task`, `total`), which compare traces with each other, are not asked again. Each difference is one finding; where
+rows differ, it names the column and the place in it. Members in another order are a difference, for a chat template
+renders them as they stand. What was found to be so is said as well, so that silence is not mistaken for proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -19,7 +20,7 @@ from tracemark.digest import JSON
 from tracemark.errors import IntegrityError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft
-from tracemark.exporters.select import Facts
+from tracemark.exporters.select import ContentNeededError, Facts, Reason, Terms, Verdict, judge
 from tracemark.findings import Finding, finding
 from tracemark.model.export import Manifest
 from tracemark.store.row import trajectory_slice
@@ -42,12 +43,14 @@ class Found:
 class Present:
     """What an export is held against."""
 
-    accepted: frozenset[str]
-    """The accepted fingerprint and its declared equivalents; empty when none is accepted."""
+    terms: Terms
+    """The terms of an export that was made now; `accepted` is empty when no harness is."""
     fetch: Callable[[str], Found | None]
     """Gives the trace of an id; None when the store does not hold it."""
     tools: Callable[[str], Sequence[dict[str, Any]] | None]
     """Gives the definitions of the tools of the harness of a fingerprint; None when nobody knows that harness."""
+    fits: Callable[[dict[str, Any]], Collection[str]]
+    """Gives the known fingerprints that the content of a trajectory does not exclude; asked under `unique` only."""
     recorded: frozenset[str] | None = None
     """Digests of the manifests that `exports.sft` annotations record; None when that is not to be judged."""
 
@@ -60,10 +63,12 @@ class Audited:
     """The manifest; None when it cannot be read, and then nothing else was looked at."""
     differences: list[Finding] = field(default_factory=list)
     """Every difference from what the store would give now; empty when there is none."""
+    notes: list[Finding] = field(default_factory=list)
+    """What is worth knowing and no difference: other terms than those of now, files of which nobody says anything."""
     ids: int = 0
     """Rows whose trace is stored and whose bytes there give its id."""
     usable: int = 0
-    """Rows whose trace is of the accepted harness, and neither retracted nor contested."""
+    """Rows whose trace passes the strict filter now."""
     rows: int = 0
     """Rows that are, byte for byte, what rendering their trace gives."""
     files: int = 0
@@ -77,7 +82,7 @@ class Audited:
         sentences = [
             f"rows that are, byte for byte, what the store gives now: {self.rows} of {of}",
             f"rows whose trace is stored, and its bytes give its id: {self.ids} of {of}",
-            f"rows of the accepted harness, neither retracted nor contested: {self.usable} of {of}",
+            f"rows whose trace an export made now may take (limits of number aside): {self.usable} of {of}",
             f"files with the SHA-256 that the manifest states: {self.files} of {len(self.manifest.files)}",
         ]
         if not any(found.where == manifests.NAME for found in self.differences):
@@ -90,7 +95,7 @@ def audit(folder: Path, present: Present) -> Audited:
 
     Args:
         folder: the export.
-        present: the store, the accepted harness and the decisions as they are now.
+        present: the store, the terms and the decisions as they are now.
 
     Raises:
         NewerFormatError: when another version wrote the manifest.
@@ -104,6 +109,7 @@ def audit(folder: Path, present: Present) -> Audited:
     audited = Audited(manifest)
     audited.differences += _of_manifest(manifest, whole, present)
     audited.differences += _of_files(folder, audited, manifest)
+    audited.notes += [*_of_terms(manifest, present.terms), *_of_hidden(folder)]
     audited.differences += _of_rows(folder / sft.FILE, audited, manifest, present)
     return audited
 
@@ -154,10 +160,10 @@ def _short(value: JSON) -> str:
 
 def _of_manifest(manifest: Manifest, whole: bool, present: Present) -> Iterator[Finding]:
     if not whole:
-        yield finding("export-manifest-edited", manifests.NAME, "a member was changed after the manifest was written")
+        yield finding("export-manifest-edited", manifests.NAME, "its bytes are not those that were written")
     elif present.recorded is not None and digest.of(manifest.model_dump()) not in present.recorded:
         yield finding("export-manifest-edited", manifests.NAME, "the store records no export with this manifest")
-    if manifest.harness.fingerprint not in present.accepted:
+    if manifest.harness.fingerprint not in present.terms.accepted:
         yield finding(
             "export-other-harness",
             manifests.NAME,
@@ -168,6 +174,22 @@ def _of_manifest(manifest: Manifest, whole: bool, present: Present) -> Iterator[
         yield finding("export-rows-differ", manifests.NAME, "rows and traces left out do not add up to the traces")
     if not counts.rows == len(manifest.rows) == sum(counts.models.values()):
         yield finding("export-rows-differ", manifests.NAME, "the numbers of rows in the manifest disagree")
+
+
+def _of_terms(manifest: Manifest, terms: Terms) -> Iterator[Finding]:
+    """Yield under which other terms than those of now the export was made."""
+    stated = {"export.evidence": manifest.policy, **manifest.parameters.model_dump()}
+    now = {"export.evidence": terms.policy.value, **manifests.parameters(terms).model_dump()}
+    for name, value in stated.items():
+        if value != now[name]:
+            message = f"{name} was {_short(value)} when it was made, and is {_short(now[name])} now"
+            yield finding("export-terms-differ", manifests.NAME, message)
+
+
+def _of_hidden(folder: Path) -> Iterator[Finding]:
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            yield finding("export-file-hidden", path.name, "no export writes it, and nothing is known of it")
 
 
 def _of_files(folder: Path, audited: Audited, manifest: Manifest) -> Iterator[Finding]:
@@ -232,12 +254,14 @@ def _of_row(line: bytes, place: _Row, present: Present) -> Iterator[Finding]:
     proved = _gives(found.line, trace_id)
     if not proved:
         yield finding("export-trace-damaged", where, f"the stored bytes of {trace_id} do not give that id")
-    standing = list(_of_standing(trace_id, where, found.facts, present))
-    rendering = list(_of_rendering(line, where, found, present))
+    fresh, verdict = _now(found, present)
+    standing = list(_of_standing(trace_id, where, found.facts, verdict))
+    rendering = list(_of_rendering(line, where, fresh, verdict))
     yield from (*standing, *rendering)
     place.audited.ids += proved
     place.audited.usable += not standing
-    place.audited.rows += proved and not rendering and trace_id == stated
+    same = fresh is not None and fresh.line is not None and not rendering
+    place.audited.rows += proved and same and trace_id == stated
 
 
 def _gives(line: bytes, trace_id: str) -> bool:
@@ -247,7 +271,22 @@ def _gives(line: bytes, trace_id: str) -> bool:
         return False
 
 
-def _of_standing(trace_id: str, where: str, known: Facts, present: Present) -> Iterator[Finding]:
+def _now(found: Found, present: Present) -> tuple[sft.Rendered | None, Verdict]:
+    """Return the row that a trace gives now, None when it cannot be read, and what the filter says of it now."""
+    known = found.facts
+    try:
+        trajectory = digest.load_canonical(found.line)["trajectory"]
+    except (digest.NotJSONError, KeyError, TypeError):
+        try:
+            return None, judge(known, present.terms)
+        except ContentNeededError:
+            return None, Verdict(None)
+    fresh = sft.render(trajectory, known, present.tools(known.fingerprint or ""))
+    return fresh, judge(known, present.terms, lambda: present.fits(trajectory), lambda: fresh.untrainable)
+
+
+def _of_standing(trace_id: str, where: str, known: Facts, verdict: Verdict) -> Iterator[Finding]:
+    """Yield why an export that was made now would leave a trace out."""
     if known.retracted:
         yield finding("export-trace-retracted", where, f"{trace_id} was retracted")
     if known.contested:
@@ -256,19 +295,21 @@ def _of_standing(trace_id: str, where: str, known: Facts, present: Present) -> I
             f" {trace_id[:12]} --harness NAME|FINGERPRINT|none --reason TEXT; then export again"
         )
         yield finding("export-trace-contested", where, f"statements about {trace_id} disagree", hint)
-    elif known.fingerprint not in present.accepted:
+    elif verdict.reason in (Reason.NO_FINGERPRINT, Reason.OTHER_HARNESS):
         made_by = known.fingerprint or "no known harness"
         yield finding("export-other-harness", where, f"{trace_id} is of {made_by}, which is not the accepted one")
+    elif verdict.reason not in (None, Reason.RETRACTED):
+        detail = f" ({verdict.detail})" if verdict.detail else ""
+        message = f"{trace_id} would be left out now: {verdict.reason}{detail}"
+        yield finding("export-row-excluded", where, message)
 
 
-def _of_rendering(line: bytes, where: str, found: Found, present: Present) -> Iterator[Finding]:
-    try:
-        trajectory = digest.load_canonical(found.line)["trajectory"]
-    except (digest.NotJSONError, KeyError, TypeError):
+def _of_rendering(line: bytes, where: str, fresh: sft.Rendered | None, verdict: Verdict) -> Iterator[Finding]:
+    if fresh is None:
         return
-    fresh = sft.render(trajectory, found.facts, present.tools(found.facts.fingerprint or ""))
     if fresh.line is None:
-        yield finding("export-row-differs", where, f"the trace gives no row: {fresh.untrainable}")
+        if verdict.reason is not Reason.NOT_TRAINABLE:
+            yield finding("export-row-differs", where, f"the trace gives no row: {fresh.untrainable}")
     elif fresh.line != line:
         named = difference(digest.loads(line).value, digest.load_canonical(fresh.line))
         yield finding("export-row-differs", where, named or "the row is written in other bytes for the same values")

@@ -65,7 +65,6 @@ def build(selected: Selected, terms: Terms, origin: Origin, files: Mapping[str, 
         origin: out of which harness and content.
         files: digest and size of every file but the manifest, by name.
     """
-    caps = terms.caps
     return Manifest(
         policy=terms.policy.value,
         exporter=Exporter(name=sft.NAME, version=sft.VERSION, tracemark=tracemark.__version__),
@@ -84,19 +83,25 @@ def build(selected: Selected, terms: Terms, origin: Origin, files: Mapping[str, 
             not_trainable=dict(selected.not_trainable),
             models=dict(selected.models),
         ),
-        parameters=Parameters(
-            models=sorted(terms.models),
-            evaluation_tasks=len(terms.evaluation),
-            per_task=caps.per_task,
-            total=caps.total,
-            minimum=caps.minimum,
-            tool_calls=None if caps.tool_calls is None else list(caps.tool_calls),
-        ),
+        parameters=parameters(terms),
         corpus=origin.corpus,
         objects=dict(origin.objects),
         findings=[finding.as_json() for finding in origin.findings],
         files=dict(files),
         rows=list(selected.ids),
+    )
+
+
+def parameters(terms: Terms) -> Parameters:
+    """Return what a manifest states of the terms, the policy aside."""
+    caps = terms.caps
+    return Parameters(
+        models=sorted(terms.models),
+        evaluation_tasks=len(terms.evaluation),
+        per_task=caps.per_task,
+        total=caps.total,
+        minimum=caps.minimum,
+        tool_calls=None if caps.tool_calls is None else list(caps.tool_calls),
     )
 
 
@@ -108,7 +113,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def decode(data: bytes) -> tuple[Manifest, bool]:
-    """Read a `manifest.json`; return it, and whether it is the one that was written.
+    """Read a `manifest.json`; return it, and whether its bytes are those that were written.
 
     Raises:
         IntegrityError: when it is no manifest.
@@ -120,16 +125,18 @@ def decode(data: bytes) -> tuple[Manifest, bool]:
         raise IntegrityError(f"not a JSON value: {error}", where=NAME) from None
     if not isinstance(members, dict):
         raise IntegrityError("not a JSON object", where=NAME)
-    stated = members.pop("digest", None)
+    members.pop("digest", None)
     found = members.get("format")
     if isinstance(found, str) and found.startswith("tracemark/export/") and found != FORMAT:
         raise NewerFormatError(f"written in format {found[:40]!r}", where=NAME, hint="update tracemark")
     try:
-        return Manifest.model_validate(members), digest.of(members) == stated
+        manifest = Manifest.model_validate(members)
     except ValidationError as error:
         fault: Any = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in fault["loc"])
         raise IntegrityError(f"no manifest: {place}: {fault['msg']}", where=NAME) from None
+    # of bytes, not of values: a reader that takes the first of two equal keys would see another manifest
+    return manifest, encode(manifest) == data
 
 
 def statement(manifest: Manifest) -> dict[str, Any]:
