@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -64,6 +65,16 @@ def test_a_harness_that_was_accepted_before_can_be_accepted_again(shop: Shop) ->
         assert shop.accept(name).new_entry
     assert kinds(shop) == ["accept"] * 3
     assert Corpus(shop.root).accepted == shop.fingerprint()
+
+
+def test_two_that_accept_at_once_leave_ledger_and_params_saying_the_same(shop: Shop) -> None:
+    shop.accept()
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(4):
+            list(pool.map(shop.accept, ["desk_a", "desk_b"] * 4))
+            corpus = Corpus(shop.root)
+            assert corpus.accepted == corpus.decisions.harness
+    assert problems(shop) == []
 
 
 ACCEPT = """

@@ -3,6 +3,7 @@
 Invariants:
 - a decision is written to the ledger first, and what follows from it (`params.yaml: accepted`) after that. When a crash
   comes between the two, `check` names the command, and running it again completes the decision without a second entry;
+- two that accept at once take turns: each reads what stands, and writes both, under one lock;
 - nothing is decided twice: what stands already gets no entry;
 - no decision puts a trace under a harness that its content excludes: people settle what content leaves open.
 """
@@ -18,8 +19,9 @@ from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store, place_of
 from tracemark.acts.provenance import content_in, worded
 from tracemark.clock import Clock
+from tracemark.durable import lock, make_folder
 from tracemark.errors import NegativeAnswerError
-from tracemark.findings import Report, Severity
+from tracemark.findings import Finding, Report, Severity
 from tracemark.harness import snapshot
 from tracemark.harness.check import check
 from tracemark.harness.harness import Harness
@@ -27,6 +29,7 @@ from tracemark.harness.match import Matcher
 from tracemark.ledger import chain, params
 from tracemark.ledger.params_file import set_accepted
 from tracemark.model.decision import Kind
+from tracemark.store.layout import Layout
 from tracemark.store.store import Store
 
 
@@ -105,6 +108,13 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
                 where=found.where,
                 hint=f"tracemark harness check {name}",
             )
+    turn = Layout(root).locks / "accept"
+    make_folder(turn.parent)
+    with lock(turn, blocking=True):
+        return _accept(Corpus(root), harness, findings, reason, clock)
+
+
+def _accept(corpus: Corpus, harness: Harness, findings: tuple[Finding, ...], reason: str, clock: Clock) -> Accepted:
     # read before anything is written, so that an unusable file stops the decision and not its second half
     stated = corpus.accepted
     fingerprint, previous = harness.fingerprint, corpus.decisions.harness
@@ -112,7 +122,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
     new_entry = entry is None or previous != fingerprint
     if entry is None or new_entry:
         entry = chain.append(
-            root / chain.NAME,
+            corpus.root / chain.NAME,
             Kind.ACCEPT,
             {"harness": fingerprint, "label": harness.name},
             reason,
@@ -120,7 +130,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
             {"components": dict(harness.identity.components)},
         )
     if stated != fingerprint:
-        set_accepted(root / params.NAME, fingerprint)
+        set_accepted(corpus.root / params.NAME, fingerprint)
     return Accepted(findings, harness.name, fingerprint, place_of(harness), previous, entry.digest, new_entry)
 
 
