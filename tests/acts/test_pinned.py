@@ -130,7 +130,14 @@ def test_check_names_what_is_not_pulled(shop: Shop) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["<<<<<<< ours\nstages: {}\n=======\n", "stages: [1]\n", "- 1\n", "stages:\n  ingest:\n    outs: [{md5: x}]\n"],
+    [
+        "<<<<<<< ours\nstages: {}\n=======\n",
+        "stages: [1]\n",
+        "- 1\n",
+        "stages:\n  ingest:\n    outs: [{md5: x}]\n",
+        *(LOCK.format(md5=MD5, count=count) for count in ("many", "null", "[1]", ".inf", "9" * 5000)),
+        pytest.param("[" * 5_000, id="deep"),
+    ],
 )
 def test_pins_that_cannot_be_read_are_not_taken_for_none(shop: Shop, text: str) -> None:
     (shop.root / "dvc.lock").write_text(text)

@@ -99,6 +99,19 @@ def test_words_are_never_a_query_language(shop: Shop, query: str) -> None:
     assert isinstance(traces.find(shop.root, query).traces, tuple)
 
 
+def test_bytes_that_are_no_text_are_no_words(shop: Shop) -> None:
+    with pytest.raises(UsageError, match="no text"):
+        traces.find(shop.root, "\udcff")
+
+
+def test_a_limit_beyond_every_counter_is_none(shop: Shop) -> None:
+    limit = 10**23
+    assert len(traces.find(shop.root, "look", limit=limit).traces) == 5
+    assert len(traces.list_(shop.root, traces.TraceFilter(limit=limit)).traces) == len(
+        traces.list_(shop.root, traces.TraceFilter()).traces
+    )
+
+
 def test_the_raw_bytes_give_the_id(shop: Shop) -> None:
     trace = shop.ids()["t-0"]
     raw = traces.raw(shop.root, trace[:10])

@@ -80,6 +80,10 @@ def test_a_limit_of_zero_says_how_to_have_none(file: Path, name: str) -> None:
         ("export: {sft: {tool_calls: 7}}\n", 1),
         ("export: 5\n", 1),
         ("\n\ningest: {max_record: 0}\n", 3),
+        ("ingest: {max_record: 99999999999999999999}\n", 1),
+        (f"ingest: {{max_record: 0x{'f' * 9999}}}\n", 1),
+        ("export:\n  sft: {total: 9223372036854775808}\n", 2),
+        (f"ingest: {{success_reward: {'9' * 400}}}\n", 1),
         ("ingest: {success_reward: .nan}\n", 1),
         ("ingest: {inbox: full}\n", 1),
         ("accepted: {harness: desk_a}\n", 1),
@@ -98,6 +102,22 @@ def test_what_is_wrong_is_named_with_its_line(file: Path, text: str, line: int) 
         read(file, text)
     assert caught.value.where == f"params.yaml:{line}"
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 5_000,
+        "{a: " * 5_000,
+        f"ingest: {{max_record: {'1' * 5000}}}\n",
+        "ingest: {max_record: 2026-99-99}\n",
+        'evaluation: {tasks: {file: "a\\0b"}}\n',
+        "accepted: {<<: {harness: 5}}\n",
+    ],
+)
+def test_what_no_reader_can_hold_is_an_error_and_no_crash(file: Path, text: str) -> None:
+    with pytest.raises(ParamsError):
+        read(file, text)
 
 
 def test_bytes_that_are_no_text_are_an_error(file: Path) -> None:

@@ -55,14 +55,15 @@ def pinned(root: Path) -> list[Pinned]:
         read = YAML(typ="safe").load(lock)
         outs = [out for stage in read.get("stages", {}).values() for out in stage.get("outs", [])]
         paths = {str(out["path"]): out for out in outs}
-    except (YAMLError, UnicodeDecodeError, AttributeError, TypeError, KeyError) as error:
+        mine = {path: out for path, out in paths.items() if path.startswith("traces/")}
+        folders = [path for path in sorted(mine) if str(mine[path].get("md5", "")).endswith(".dir")]
+        return [_pin(root, path, mine[path]) for path in folders]
+    except (YAMLError, ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         raise NotPulledError(
             f"what is pinned cannot be read: {str(error).splitlines()[0]}",
             where=LOCK,
             hint=f"git checkout {LOCK} (after a merge: keep one side), then dvc pull",
         ) from None
-    mine = {path: out for path, out in paths.items() if path.startswith("traces/")}
-    return [_pin(root, path, mine[path]) for path in sorted(mine) if str(mine[path].get("md5", "")).endswith(".dir")]
 
 
 def missing(root: Path) -> dict[str, int]:
@@ -133,10 +134,13 @@ def require_pulled(root: Path) -> None:
 
 def _pin(root: Path, path: str, out: dict[str, Any]) -> Pinned:
     md5 = str(out["md5"]).removesuffix(".dir")
+    count = out.get("nfiles", 0)
+    if not isinstance(count, int):
+        raise TypeError(f"nfiles of {path} is no whole number")
     listing = root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / f"{md5[2:]}.dir"
     try:
         names = frozenset(str(entry["relpath"]) for entry in json.loads(listing.read_bytes()))
     except (OSError, ValueError, TypeError, KeyError):
         # the cache is DVC's business; without the list, numbers are compared
         names = None
-    return Pinned(path, md5, int(out.get("nfiles", 0)), names)
+    return Pinned(path, md5, count, names)

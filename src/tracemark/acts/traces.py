@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from sys import maxsize
 from typing import Any
 
 from tracemark import digest
@@ -90,7 +91,7 @@ def listing(root: Path, wanted: TraceFilter) -> Iterator[Listing]:
     corpus = Corpus(root)
     with open_store(root) as store:
         states = store.select(_selection(corpus, wanted), corpus.store_decisions)
-        yield Listing(_findings(corpus, store), _rows(corpus, store, islice(states, wanted.limit)))
+        yield Listing(_findings(corpus, store), _rows(corpus, store, islice(states, _most(wanted.limit))))
 
 
 def list_(root: Path, wanted: TraceFilter) -> TraceList:
@@ -104,13 +105,17 @@ def find(root: Path, query: str, limit: int | None = 20) -> TraceList:
 
     Raises:
         NoStoreError: when there is no store.
-        UsageError: when `query` holds no word.
+        UsageError: when `query` holds no word, or bytes that are no text.
     """
     if not query.strip():
         raise UsageError("no words to find", hint="tracemark traces find WORDS")
+    try:
+        query.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{query!r} is no text", hint="write the words in UTF-8") from None
     corpus = Corpus(root)
     with open_store(root) as store:
-        ids = store.find(query, limit if limit is not None else -1)
+        ids = store.find(query, _most(limit))
         wanted = Selection(traces=frozenset(ids), superseded=True)
         found = store.select(wanted, corpus.store_decisions)
         listed = {row["trace_id"]: row for row in _rows(corpus, store, found)}
@@ -145,6 +150,11 @@ def raw(root: Path, trace: str) -> bytes:
     """
     with open_store(root) as store:
         return store.raw(store.resolve(trace))
+
+
+def _most(limit: int | None) -> int:
+    """Return the limit as counters hold it; the greatest number for None, for there are never so many."""
+    return maxsize if limit is None else min(limit, maxsize)
 
 
 def _findings(corpus: Corpus, store: Store) -> tuple[Finding, ...]:

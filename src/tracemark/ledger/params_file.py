@@ -131,8 +131,11 @@ def _load(text: str, name: str) -> Any:
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ParamsError(f"not usable as YAML: {error.problem}", where=f"{name}:{line}") from None
-    except YAMLError as error:
+    except (YAMLError, ValueError) as error:
+        # ValueError: what looks like a date or a number and is none, and numbers of thousands of digits
         raise ParamsError(f"not usable as YAML: {str(error).splitlines()[0]}", where=name) from None
+    except RecursionError:
+        raise ParamsError("not usable as YAML: nested too deeply", where=name) from None
     value = {} if value is None else value
     if not isinstance(value, dict):
         raise ParamsError("the file must hold a mapping", where=f"{name}:1")
@@ -143,6 +146,10 @@ _Check = Callable[[Any], Any]
 """Turns a value into what `Params` holds, or raises `_UnusableError` with what was expected."""
 
 
+_GREATEST = 2**63 - 1
+"""The greatest number: sizes and counts beyond it are none that any system has."""
+
+
 class _UnusableError(Exception):
     """A value is not what was expected."""
 
@@ -151,7 +158,9 @@ def _checked(mapping: Any, schema: Mapping[str, Any], name: str, prefix: str) ->
     """Return the members of `mapping` as `schema` wants them; members that are absent stay absent."""
     found: dict[str, Any] = {}
     for key, value in mapping.items():
-        where = f"{name}:{mapping.lc.key(key)[0] + 1}"
+        # what a merge key (`<<`) brought stands in no line of this mapping
+        place = (mapping.lc.data or {}).get(key)
+        where = f"{name}:{place[0] + 1}" if place else name
         if key not in schema:
             known = ", ".join(prefix + known for known in schema)
             raise ParamsError(f"unknown key {prefix}{key}", where=where, hint=f"known here: {known}")
@@ -160,12 +169,18 @@ def _checked(mapping: Any, schema: Mapping[str, Any], name: str, prefix: str) ->
             try:
                 found[key] = check(value)
             except _UnusableError as error:
-                raise ParamsError(f"{prefix}{key}: {error}, not {value!r}", where=where) from None
+                raise ParamsError(f"{prefix}{key}: {error}, not {_shown(value)}", where=where) from None
         elif value is not None:
             if not isinstance(value, dict):
-                raise ParamsError(f"{prefix}{key}: expected a mapping, not {value!r}", where=where)
+                raise ParamsError(f"{prefix}{key}: expected a mapping, not {_shown(value)}", where=where)
             found[key] = _checked(value, check, name, f"{prefix}{key}.")
     return found
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and value.bit_length() > _GREATEST.bit_length():
+        return f"a number of {value.bit_length()} bits"
+    return repr(value)
 
 
 def _fingerprint(value: Any) -> str | None:
@@ -201,27 +216,32 @@ def _tasks(value: Any) -> tuple[str, ...] | PurePosixPath:
     return file
 
 
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _UnusableError("expected a whole number from 0")
+def _whole(value: Any, least: int, otherwise: str = "") -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise _UnusableError(f"expected a whole number from {least}{otherwise}")
+    if value > _GREATEST:
+        raise _UnusableError(f"expected a whole number from {least} to {_GREATEST}{otherwise}")
     return int(value)
+
+
+def _count(value: Any) -> int:
+    return _whole(value, 0)
 
 
 def _size(value: Any) -> int:
-    if _count(value) == 0:
-        raise _UnusableError("expected a whole number from 1")
-    return int(value)
+    return _whole(value, 1)
 
 
 def _limit(value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise _UnusableError("expected a whole number from 1, or null for no limit")
-    return None if value is None else int(value)
+    return None if value is None else _whole(value, 1, ", or null for no limit")
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _UnusableError("expected a number")
+    # the order spares the conversion of a whole number that no float can hold
+    if abs(value) > _GREATEST or not math.isfinite(value):
+        raise _UnusableError(f"expected a number from -{_GREATEST} to {_GREATEST}")
     return float(value)
 
 
@@ -272,7 +292,10 @@ def _evaluation(tasks: tuple[str, ...] | PurePosixPath, path: Path) -> frozenset
         if not file.resolve().is_relative_to(path.parent.resolve()):
             raise ParamsError("evaluation.tasks: the file lies outside the corpus", where=f"{path.name}: {tasks}")
         lines = file.read_bytes().decode("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+    except UnicodeDecodeError:
+        raise ParamsError(f"evaluation.tasks: {tasks}: not UTF-8", where=path.name) from None
+    except (OSError, ValueError, RuntimeError) as error:
+        # ValueError: no name of a file; RuntimeError: a symbolic link to itself
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ParamsError(f"evaluation.tasks: {tasks}: {reason}", where=path.name) from None
     return frozenset(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
