@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tracemark import digest
-from tracemark.acts import audit, decisions, export, traces
+from tracemark.acts import audit, decisions, export, health, traces
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters.select import Reason
@@ -236,6 +238,30 @@ def test_a_damaged_trace_stops_it_and_the_earlier_export_stays(shop: Shop) -> No
     with pytest.raises(IntegrityError):
         shop.export()
     assert contents(shop.root / "exports" / "sft") == before
+
+
+@pytest.mark.parametrize("change", ["status = 'success'", "task = 't-9'", "raw = x'00'"])
+def test_a_catalogue_that_says_what_the_line_of_a_trace_does_not_stops_it_and_its_audit(
+    shop: Shop, change: str
+) -> None:
+    shop.ingest([document("f-1", reward=0.5)], name="failed")
+    shop.accept()
+    shop.export()
+    with closing(sqlite3.connect(shop.root / ".tracemark" / "catalogue.db")) as catalogue:
+        catalogue.execute(f"UPDATE traces SET {change}")
+        catalogue.commit()
+    before = contents(shop.root / "exports" / "sft")
+    with pytest.raises(IntegrityError) as stopped:
+        shop.export()
+    assert (stopped.value.exit_code, "tracemark reindex" in str(stopped.value.hint)) == (30, True)
+    assert contents(shop.root / "exports" / "sft") == before
+    if not change.startswith("status"):
+        # the rows of the export are successes anyway
+        with pytest.raises(IntegrityError):
+            audit.audit(shop.root, str(shop.root / "exports" / "sft"))
+    health.reindex(shop.root)
+    assert shop.export().rows == 3
+    assert not audit.audit(shop.root, str(shop.root / "exports" / "sft")).findings
 
 
 @pytest.mark.parametrize("name", ["desk_a", "desk_b"])

@@ -22,6 +22,7 @@ from tracemark.acts.pulled import not_pulled
 from tracemark.errors import IntegrityError, UnknownNameError
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
+from tracemark.exporters.head import head_in, require_same
 from tracemark.exporters.select import facts
 from tracemark.findings import Finding, Report
 from tracemark.harness.declared import Comparison, compare
@@ -211,6 +212,7 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
     """Audit an export: every row is made again from the store, and every difference named.
 
     Raises:
+        IntegrityError: when a stored trace is damaged, or is not what the catalogue says of it.
         NoStoreError: when there is no store.
     """
     corpus = Corpus(root)
@@ -299,7 +301,9 @@ class _Fetch:
             return None
         try:
             state = self._states.get(trace_id) or self._store.state(trace_id, self._decisions)
-            return exports.Found(self._store.get(trace_id), facts(state))
+            line = self._store.get(trace_id)
+            require_same(line, trace_id, head_in(state))
+            return exports.Found(line, facts(state))
         except UnknownNameError:
             return None
 

@@ -27,6 +27,7 @@ from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
 from tracemark.exporters.choice import Selected, choose, require_enough
+from tracemark.exporters.head import Head, head_in
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, facts, judge
 from tracemark.findings import Finding, Report
 from tracemark.model.annotation import build
@@ -85,7 +86,8 @@ def sft(root: Path, out: Path) -> ExportReport:
             minimum.
         UsageError: when `out` holds something else than an export.
         NotPulledError: when data that dvc.lock pins is not on disk.
-        IntegrityError: when a trace that must be read is damaged, or a file of the store cannot be read at all.
+        IntegrityError: when a trace that must be read is damaged or is not what the catalogue says of it, or a file of
+            the store cannot be read at all.
     """
     _require_export_folder(out)
     corpus = Corpus(root)
@@ -159,7 +161,7 @@ def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, judged: Judg
             yield ExportJob(batch.path, traces, terms, harnesses, bound, folder / f"rows-{number:06d}")
 
 
-def _undecided(batch: Batch, terms: Terms, judged: Judged) -> Iterator[tuple[Location, Facts]]:
+def _undecided(batch: Batch, terms: Terms, judged: Judged) -> Iterator[tuple[Location, Facts, Head | None]]:
     for state in batch.states:
         if state.superseded_by:
             judged.superseded += 1
@@ -168,7 +170,7 @@ def _undecided(batch: Batch, terms: Terms, judged: Judged) -> Iterator[tuple[Loc
         try:
             judged.note(known, judge(known, terms))
         except ContentNeededError:
-            yield state.location, known
+            yield state.location, known, head_in(state)
 
 
 def _write(corpus: Corpus, store: Store, out: Path, selected: Selected, terms: Terms, rows: dict[str, Row]) -> Manifest:

@@ -1,6 +1,7 @@
 """One export job: traces of one segment, judged and rendered; runs in a worker process.
 
-Only what the catalogue alone cannot decide comes here. The rows of all traces that pass are written to a spool file,
+Only what the catalogue alone cannot decide comes here, and what it says of a trace is held against the trace's line
+before anything is believed. The rows of all traces that pass are written to a spool file,
 and the caller, who sees all segments, picks from it.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.acts.fitting import Fitting
 from tracemark.exporters import sft
+from tracemark.exporters.head import Head, require_same
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, Verdict, judge
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Matcher
@@ -28,8 +30,8 @@ class ExportJob:
 
     segment: Path
     """The file to read."""
-    traces: tuple[tuple[Location, Facts], ...]
-    """The traces to judge, in the order of their places."""
+    traces: tuple[tuple[Location, Facts, Head | None], ...]
+    """The traces to judge, in the order of their places, and what their lines must say (see `exporters.head`)."""
     terms: Terms
     """The terms of the export."""
     harnesses: tuple[Harness, ...]
@@ -67,14 +69,15 @@ def work(job: ExportJob) -> JobResult:
     """Judge and render the traces of one job.
 
     Raises:
-        IntegrityError: when a stored trace is not what its id says.
+        IntegrityError: when a stored trace is not what its id, or the catalogue, says.
     """
     fitting = Fitting([Matcher(harness) for harness in job.harnesses])
     judged = Judged()
     rows: dict[str, Row] = {}
-    lines = read_lines(job.segment, (location for location, _ in job.traces))
+    lines = read_lines(job.segment, (location for location, _, _ in job.traces))
     with job.spool.open("wb") as spool:
-        for (_, known), line in zip(job.traces, lines, strict=True):
+        for (_, known, head), line in zip(job.traces, lines, strict=True):
+            require_same(line, known.id, head)
             verdict, row = _judge(line, known, job, fitting)
             judged.note(known, verdict)
             if row is not None:
