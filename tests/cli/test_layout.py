@@ -62,6 +62,11 @@ def test_a_terminal_too_narrow_for_the_table_gets_a_block_per_row(monkeypatch: p
     assert text == f"task    {name}\nstatus  success\n\ntask    {name}\nstatus  failure\n"
 
 
+def test_a_line_break_in_one_row_leaves_the_table_a_table() -> None:
+    text = rows_as_text([{"task": "a\nb", "status": "success"}, {"task": "t-2", "status": "failure"}])
+    assert text == "task  status\na\\nb  success\nt-2   failure\n"
+
+
 def test_rows_that_hold_a_text_of_several_lines_become_blocks() -> None:
     text = rows_as_text([{"part": "system", "diff": "--- old\n+++ new\n-a\x07\n+b\n"}])
     assert text == "part  system\n  --- old\n  +++ new\n  -a\\x07\n  +b\n"

@@ -58,7 +58,7 @@ def test_each_error_ends_with_its_code_in_words_and_as_data(
     assert err == "error: what happened\n  at: there\nhint: do this\n"
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), TracemarkError("odd"), FileNotFoundError(2, "gone")])
+@pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), TracemarkError("odd"), OSError(errno.EBADF, "odd")])
 def test_what_nobody_expected_is_a_bug_with_a_traceback(
     error: Exception, ends_with: Callable[[BaseException], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,7 +70,7 @@ def test_what_nobody_expected_is_a_bug_with_a_traceback(
     assert "Traceback" in err
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.ENOENT])
 def test_what_the_system_refuses_is_no_bug(
     number: int, ends_with: Callable[[BaseException], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +119,23 @@ def test_wrong_arguments_are_a_usage_error(arguments: list[str], capsys: pytest.
     assert out == ""
     assert err.startswith("error: ")
     assert "--help" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["ingest", ""], ["audit", ""], ["--root", "", "check"], ["--root=", "check"], ["traces", "find", ""]],
+)
+def test_an_empty_argument_is_refused_and_is_no_current_folder(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert "an argument is empty" in capsys.readouterr().err
+
+
+def test_an_empty_reason_is_refused_in_words_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for reason in (["--reason", ""], ["--reason="], ["--reason", " "]):
+        assert run(["--root", str(tmp_path), "retract", "abcdef", *reason]) == 2
+        assert "a decision needs a reason" in capsys.readouterr().err
 
 
 def test_a_usage_error_is_data_where_data_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,6 +197,25 @@ def test_a_reader_that_goes_away_ends_the_program_quietly(tmp_path: Path) -> Non
     )
     os.close(writer)
     assert (child.returncode, child.stderr) == (main.READER_GONE, "")
+
+
+@pytest.mark.parametrize("arguments", ["check", "traces list --output json", "traces list --output json --status x"])
+@pytest.mark.parametrize("stdout", [">&-", ">/dev/full"])
+def test_output_that_cannot_be_written_is_an_error_in_words(tmp_path: Path, arguments: str, stdout: str) -> None:
+    assert run(["init", str(tmp_path)]) == 0
+    shell = f"{PROGRAM} {arguments} {stdout}"
+    done = subprocess.run(shell, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "error: " in done.stderr
+
+
+def test_closed_words_leave_the_answer(tmp_path: Path) -> None:
+    assert run(["init", str(tmp_path)]) == 0
+    for stderr in ("2>&-", "2>/dev/full"):
+        done = subprocess.run(
+            f"{PROGRAM} check --output json {stderr}", shell=True, cwd=tmp_path, capture_output=True, check=False
+        )
+        assert (done.returncode, json.loads(done.stdout)["findings"]) == (0, [])
 
 
 def test_output_survives_an_environment_that_knows_only_ascii(tmp_path: Path) -> None:

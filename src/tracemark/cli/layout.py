@@ -3,7 +3,8 @@
 A report's members decide its layout: plain values are a list of `label  value`, a list of objects is a table, a mapping
 is a section. On a terminal rich draws the tables and folds long text; elsewhere columns are padded with spaces, a row a
 line. A digest in a table is its first twelve digits, which name it in every command; nothing else is ever shortened. A
-table that a terminal is too narrow for becomes one block per row.
+table that a terminal is too narrow for becomes one block per row, and so does one with a member that is a text of many
+lines by design; a line break in any other member is shown as an escape.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _NOTHING = "-"
 _WORDS = 24
 """The least width, in columns, in which text that may be folded is still readable."""
 _DIGEST = re.compile(r"((?:tm1:)?[0-9a-f]{12})[0-9a-f]{52}")
+_TEXTS = frozenset({"diff"})
+"""Members of rows that are texts of many lines."""
 _LINE = 60
 """The greatest width of a list that stands on one line."""
 
@@ -39,7 +42,7 @@ def write_report(members: Row, stream: TextIO) -> None:
 def write_rows(rows: Sequence[Row], stream: TextIO) -> None:
     """Write objects as a table with a column per member; columns that are empty in every row are left out."""
     columns = [name for name in dict.fromkeys(name for row in rows for name in row) if _is_used(name, rows)]
-    if any(isinstance(value, str) and "\n" in value.strip("\n") for row in rows for value in row.values()):
+    if any(row.get(name) for row in rows for name in _TEXTS):
         _write_blocks(rows, stream)
         return
     cells = [[_brief(cell(row.get(name))) for name in columns] for row in rows]
@@ -147,7 +150,7 @@ def _write_blocks(rows: Sequence[Row], stream: TextIO) -> None:
     for index, row in enumerate(rows):
         if index:
             stream.write("\n")
-        texts = {name: value for name, value in row.items() if isinstance(value, str) and "\n" in value}
+        texts = {name: value for name, value in row.items() if name in _TEXTS and isinstance(value, str) and value}
         _write_pairs([(label(name), row[name]) for name in row if name not in texts and _is_used(name, [row])], stream)
         for value in texts.values():
             _write_text(value, stream)

@@ -4,18 +4,22 @@ Invariants:
 - a `TracemarkError` ends the program with its own exit code, without a traceback;
 - what the arguments get wrong is a usage error, exit code 2, like any other error in words and as data;
 - anything else is a bug of ours: exit code 70, and only then a traceback;
-- an interrupt ends with 130; a reader of our output that has gone away ends us quietly with 141.
+- an interrupt ends with 130; a reader of our output that has gone away ends us quietly with 141;
+- output that cannot be written otherwise (a full disk, a closed stream) is a usage error, in words.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from itertools import pairwise
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -31,6 +35,8 @@ INTERRUPTED = 130
 READER_GONE = 141
 """Exit code when the reader of our output has gone away, as shells have it."""
 
+_EMPTY_OPTION = re.compile("--(?!reason=)[a-z-]+=")
+
 _ROOM = "make room, then run the command again"
 _RIGHTS = "check who may write there"
 _IN_THE_WAY = "move what is in the way, or name another place"
@@ -40,6 +46,11 @@ _REFUSED_BY_SYSTEM = {
     errno.EROFS: _RIGHTS,
     errno.ENOSPC: _ROOM,
     errno.EDQUOT: _ROOM,
+    errno.ENOENT: "check the path; a folder above it may not exist, or not take new files",
+    errno.ENOTEMPTY: _IN_THE_WAY,
+    errno.EMFILE: "allow more open files (ulimit -n)",
+    errno.ENFILE: "close other programs, then run the command again",
+    errno.EOPNOTSUPP: "name a place on a filesystem that can do this",
     errno.EFBIG: _ROOM,
     errno.EEXIST: _IN_THE_WAY,
     errno.ENOTDIR: _IN_THE_WAY,
@@ -54,19 +65,41 @@ _REFUSED_BY_SYSTEM = {
 
 def main() -> NoReturn:
     """Run the program on the process's arguments and exit."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     if f"_{PROGRAM.upper()}_COMPLETE" in os.environ:
         build().main(prog_name=PROGRAM)
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # what is still buffered has no reader; the interpreter must not complain when it flushes
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = READER_GONE
+        code = _discard_output(READER_GONE)
+    except OSError as error:
+        code = _discard_output(_unwritable(str(error.strerror)))
     sys.exit(code)
+
+
+def _prepare_streams() -> None:
+    """Make sure that there are streams, which print whatever text there is."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+    if sys.stdout is None:
+        sys.exit(_unwritable("it is closed"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _unwritable(reason: str) -> int:
+    error = UsageError(f"standard output cannot be written: {reason}", hint="send it elsewhere")
+    with suppress(OSError):
+        write_error(error, Output.TABLE)
+    return error.exit_code
+
+
+def _discard_output(code: int) -> int:
+    """Return `code`, after what is still buffered was given up: the interpreter must not complain when it flushes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -77,6 +110,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     output = _wanted(arguments)
     try:
+        _refuse_empty(arguments)
         return _invoke(list(arguments))
     except typer.Exit as stop:
         return stop.exit_code
@@ -100,6 +134,22 @@ def _invoke(arguments: list[str]) -> int:
     with tree.make_context(PROGRAM, arguments) as context:
         code = tree.invoke(context)
     return code if isinstance(code, int) else 0
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """Make sure that no argument is empty: as a path it would mean the current folder, which nobody asked for.
+
+    Raises:
+        UsageError: when one is; most often it comes from a variable that was not set.
+    """
+    options = True
+    for before, word in pairwise(["", *arguments]):
+        options = options and word != "--"
+        # an empty reason is refused by what wants one, in words of its own
+        if (not word and before != "--reason") or (options and _EMPTY_OPTION.fullmatch(word)):
+            where = f"{PROGRAM} {' '.join(arguments)}"
+            hint = "say . for the current folder; a variable of the shell may not be set"
+            raise UsageError(f"an argument is empty: {word or repr(word)}", where=where, hint=hint)
 
 
 def _wanted(arguments: Sequence[str]) -> Output:
