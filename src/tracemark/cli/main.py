@@ -81,7 +81,7 @@ def main() -> NoReturn:
 def _prepare_streams() -> None:
     """Make sure that there are streams, which print whatever text there is."""
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     if sys.stdout is None:
         sys.exit(_unwritable("it is closed"))
     for stream in (sys.stdout, sys.stderr):
