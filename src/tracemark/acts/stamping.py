@@ -6,7 +6,10 @@ every evidence: then the stamp lists the places and holds no fingerprint.
 
 Invariants:
 - a fingerprint is stored only for a harness whose snapshot can be stored, so digests can be recomputed for ever;
-- comparing never strengthens a part beyond `corroborated`, and only the recorder's own statement is `recorded`;
+- comparing never strengthens a part beyond `corroborated`, and no claim is `recorded`: only a stamp that came with the
+  trace is, from a journal or from an export that names the trajectory. It is believed as far as it can be checked: its
+  fingerprint must be known here, and all its parts be those of that harness; else its evidence counts as claimed. Who
+  writes a file can still forge all of that, so `recorded` is as good as where the file comes from;
 - a carried stamp and a claim that agree are one statement; where they differ both are kept;
 - a sub-agent's document holds no message, tool or observation of the agent itself, so nothing in it is compared: what
   is stated of its harness stays as it is stated.
@@ -94,12 +97,15 @@ class Stamper:
         """Return the stamp that a trace brought, as far as it can be believed here."""
         fingerprint = fingerprint_of(carried)
         if fingerprint is None:
-            return dict(carried)
+            return _unnamed(carried)
         harness = self._known.get(fingerprint)
         if harness is None:
             declared = {name: value for name, value in carried["declared"].items() if name != "fingerprint"}
             return {**carried, "declared": {**declared, "components": _lowered(declared["components"])}}
-        judged = self._claimed(harness, content, carried["declared"]["components"])
+        components = carried["declared"]["components"]
+        if _parts_of(components) != {name: dict(harness.identity.parts[name]) for name in COMPONENTS}:
+            components = _lowered(components)
+        judged = self._claimed(harness, content, components)
         places = [*judged.get("contradictions", []), *carried.get("contradictions", [])]
         stamp = {**carried, "declared": judged["declared"]}
         if places:
@@ -162,6 +168,24 @@ def _state(result: Stamped, claimed: dict[str, Any]) -> None:
         result.second = claimed
     else:
         result.stamp = joined.harness
+
+
+def _unnamed(carried: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a carried stamp without a fingerprint: nothing in it can be recomputed, so its evidence is claimed.
+
+    Where the harness was contradicted it stays as it is: no claim brings its fingerprint back, or takes its place.
+    """
+    declared = carried.get("declared") or {}
+    if carried.get("contradictions") or "components" not in declared:
+        return dict(carried)
+    return {**carried, "declared": {**declared, "components": _lowered(declared["components"])}}
+
+
+def _parts_of(components: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    return {
+        name: {part: value["digest"] for part, value in component["parts"].items()}
+        for name, component in components.items()
+    }
 
 
 def _carried_evidence(part: Mapping[str, Any] | None, digest: str) -> str:

@@ -146,20 +146,38 @@ def test_parts_that_the_named_harness_does_not_have_lend_it_no_evidence(bench: B
     assert part(stamped.stamp) == "corroborated", "by the content, not by what was carried"
 
 
+@pytest.mark.parametrize("change", ["another digest", "a part more", "a part less", "a component less"])
+def test_recorded_parts_that_are_not_all_those_of_the_named_harness_are_claimed(bench: Bench, change: str) -> None:
+    carried = bench.carried("desk_a")
+    components = carried["declared"]["components"]
+    parts = components["prompt_templates"]["parts"]
+    if change == "another digest":
+        parts["system"]["digest"] = "0" * 64
+    elif change == "a part more":
+        components["runtime"]["parts"]["more"] = {"digest": "0" * 64, "evidence": "recorded"}
+    elif change == "a part less":
+        del parts["system"]
+    else:
+        del components["tool_bindings"]
+    declared = bench.stamp(run={"role": "subagent"}, carried=carried).stamp["declared"]
+    evidence = {p["evidence"] for component in declared["components"].values() for p in component["parts"].values()}
+    assert evidence <= {"claimed", "unrecorded"}, "the content cannot lend any here"
+
+
 def test_a_carried_stamp_without_a_fingerprint_and_a_claim_that_agrees_are_one_statement(bench: Bench) -> None:
     carried = bench.carried("desk_a")
     del carried["declared"]["fingerprint"]
     stamped = bench.stamp(carried=carried, claim="desk_a")
     assert stamped.second is None
     assert fingerprint_of(stamped.stamp) == bench.known["desk_a"].fingerprint
-    assert part(stamped.stamp) == "recorded"
+    assert part(stamped.stamp) == "corroborated", "no --harness makes a hand-written stamp a recorded one"
 
 
 def test_a_carried_stamp_without_a_fingerprint_and_a_claim_that_differs_are_two(bench: Bench) -> None:
     carried = bench.carried("desk_b")
     del carried["declared"]["fingerprint"]
     stamped = bench.stamp(carried=carried, claim="desk_a")
-    assert stamped.stamp == carried
+    assert part(stamped.stamp) == "claimed"
     assert fingerprint_of(stamped.second or {}) == bench.known["desk_a"].fingerprint
 
 
