@@ -286,7 +286,6 @@ def damage(journal: Path, kind: str) -> bytes:
     lines = journal.read_bytes().splitlines(keepends=True)
     start = json.loads(lines[0])
     return {
-        "newer": digest.canonical({**start, "format": "tracemark/journal/2"}),
         "no start": b"".join(lines[1:]),
         "two starts": lines[0] + b"".join(lines),
         "broken line": lines[0] + b'{"event":"st\n' + b"".join(lines[1:]),
@@ -305,7 +304,6 @@ def damage(journal: Path, kind: str) -> bytes:
 @pytest.mark.parametrize(
     "kind",
     [
-        "newer",
         "no start",
         "two starts",
         "broken line",
@@ -326,6 +324,13 @@ def test_a_damaged_journal_is_refused_with_a_reason(journal: Path, kind: str) ->
     assert result.code in CODES
     assert result.message
     assert result.excerpt
+
+
+def test_a_journal_of_another_version_is_refused_as_newer(journal: Path) -> None:
+    lines = journal.read_bytes().splitlines(keepends=True)
+    start = {**json.loads(lines[0]), "format": "tracemark/journal/2"}
+    result = refused(journal, digest.canonical(start) + b"\n" + b"".join(lines[1:]))
+    assert (result.code, "tracemark/journal/2" in result.message) == ("newer-format", True)
 
 
 def test_a_run_that_recorded_no_step_is_refused_by_name(journal: Path) -> None:

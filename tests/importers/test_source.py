@@ -264,6 +264,10 @@ BAD: dict[str, tuple[bytes, str]] = {
     "invalid UTF-8": (b'{"schema_version": "ATIF-v1.8", "agent": {}, "steps": ["\xff"]}', "invalid-utf8"),
     "UTF-16": ('{"schema_version": "ATIF-v1.8"}'.encode("utf-16"), "utf-16"),
     "UTF-16 without a mark": ('{"schema_version": "ATIF-v1.8"}'.encode("utf-16-le"), "utf-16"),
+    "UTF-32": ('{"schema_version": "ATIF-v1.8"}'.encode("utf-32"), "format-unknown"),
+    "UTF-32 without a mark": ('{"schema_version": "ATIF-v1.8"}'.encode("utf-32-le"), "format-unknown"),
+    "UTF-32 the other way round": ('{"schema_version": "ATIF-v1.8"}'.encode("utf-32-be"), "format-unknown"),
+    "nothing but NUL": (b"\0" * 100, "format-unknown"),
     "Git-LFS pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 131\n", "git-lfs-pointer"),
 }
 
@@ -279,6 +283,36 @@ def test_a_bad_file_is_refused_with_its_bytes_and_the_rest_is_read(inbox: Inbox,
     [refused] = read.refused
     assert (refused.where, refused.excerpt.strip()) == ("bad.json", data.strip() if code != "invalid-utf8" else data)
     assert refused.message
+
+
+@pytest.mark.parametrize(("data", "named"), [("{}".encode("utf-32"), "UTF-32"), (b"\0" * 100, "NUL")])
+def test_what_is_no_utf_8_is_named_for_what_it_is(inbox: Inbox, data: bytes, named: str) -> None:
+    inbox.write("bad.json", data)
+    [refused] = inbox.read().refused
+    assert named in refused.message
+    assert "UTF-16" not in refused.message
+
+
+def test_links_that_lead_to_themselves_are_refused_and_the_rest_is_read(inbox: Inbox, document: Make) -> None:
+    inbox.write("good.json", document())
+    (inbox.path / "loop").symlink_to("loop")
+    for name in ("config.json", "result.json"):
+        inbox.write(f"trial/{name}", {})
+    (inbox.path / "trial/agent").mkdir()
+    (inbox.path / "trial/agent/trajectory.json").symlink_to("trajectory.json")
+    read = inbox.read()
+    assert [(found.code, found.where) for found in read.refused] == [
+        ("unreadable", "loop"),
+        ("unreadable", "trial/agent/trajectory.json"),
+    ]
+    assert len(read.traces) == 1
+
+
+def test_limits_beyond_all_files_are_no_limits(inbox: Inbox, document: Make) -> None:
+    inbox.write("a.json", json.dumps(document() | {"notes": "x" * 300_000}))
+    inbox.write("b.jsonl", line(document(2)) + line(document(3)))
+    most = 99_999_999_999_999_999_999
+    assert len(inbox.read(max_record=most, max_expanded=most).traces) == 3
 
 
 def test_a_half_written_last_line_is_refused_and_the_lines_before_it_are_read(inbox: Inbox, document: Make) -> None:

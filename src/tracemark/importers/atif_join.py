@@ -6,13 +6,14 @@ A name that comes out of a document is only ever looked up as a plain file name 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from tracemark.importers import atif_repair
 from tracemark.importers.base import Context, Document, Imported, Record, Refused
 from tracemark.importers.documents import documents
 from tracemark.importers.head import SPACE
+from tracemark.importers.links import named_role, references
 from tracemark.importers.strict import faults
 
 Reader = Callable[[Record, Document, Context], Imported | Refused]
@@ -20,6 +21,7 @@ Reader = Callable[[Record, Document, Context], Imported | Refused]
 
 _CONTINUATION = re.compile(r"(.+)\.cont-(\d{1,6})\.json")
 _SUBAGENT = re.compile(r"trajectory\.summarization-\d+-\w+\.json")
+_SUMMARY = re.compile(r"-summarization-[^/]+\Z")
 _DEPTH = 8
 _OWNERS = 16
 _BEFORE, _BEHIND = "sub-agent document ", " embedded"
@@ -57,7 +59,7 @@ def _embed(document: dict[str, Any], context: Context, taken: dict[str, str | No
         return repairs
     known = {child.get("trajectory_id") for child in children or () if isinstance(child, dict)} - {None}
     embedded: list[dict[str, Any]] = []
-    for ref in _references(document):
+    for ref in references(document):
         name = ref.get("trajectory_path")
         if not isinstance(name, str) or _names_one(ref, known):
             continue
@@ -116,7 +118,7 @@ def _names_embedded(read: Reader, owner: str, context: Context) -> frozenset[str
     raw = context.sibling(owner)
     if raw is None:
         return frozenset()
-    around = context._replace(name=owner, part_of=(), continues=None)
+    around = context._replace(name=owner, part_of=(), continues=None, is_part=False)
     record = Record(raw.strip(SPACE), owner, owner, around)
     found = _only(record)
     trace = None if found is None else read(record, found, around)
@@ -127,10 +129,13 @@ def _names_embedded(read: Reader, owner: str, context: Context) -> frozenset[str
 def _role(document: dict[str, Any], context: Context) -> str | None:
     """Return `subagent` or `continuation` for a document that is only a part of a run; None for any other."""
     extra = document["agent"].get("extra") or {}
-    if context.part_of or "parent_session_id" in extra or _SUBAGENT.fullmatch(context.name):
-        return "subagent"
     index = extra.get("continuation_index")
-    if context.continues or (isinstance(index, int) and index > 0):
+    is_later = isinstance(index, int) and index > 0
+    if context.part_of or context.is_part or "parent_session_id" in extra or _SUBAGENT.fullmatch(context.name):
+        return "subagent"
+    if ("summarization_index" in extra and not is_later) or _SUMMARY.search(document["agent"]["name"]):
+        return "subagent"
+    if context.continues or is_later or any(step.get("is_copied_context") for step in document["steps"]):
         return "continuation"
     return None
 
@@ -138,10 +143,11 @@ def _role(document: dict[str, Any], context: Context) -> str | None:
 def links_of(document: dict[str, Any], context: Context) -> dict[str, Any]:
     """Return the run facts `role`, `continues` and `continued_by`, as far as they are known."""
     links: dict[str, Any] = {}
-    role = _role(document, context)
+    named, before = named_role(document, context)
+    role = named if named == "subagent" else _role(document, context) or named
     if role:
         links["role"] = role
-    before = context.continues
+    before = context.continues or before
     if role == "continuation" and before is None:
         match = _CONTINUATION.fullmatch(context.name)
         if match:
@@ -166,20 +172,6 @@ def _only(record: Record) -> Document | None:
     if len(found) == 1 and isinstance(found[0], Document) and isinstance(found[0].value, dict):
         return found[0]
     return None
-
-
-def _references(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield every sub-agent reference in a document of unchecked shape."""
-    for step in _list(document.get("steps")):
-        observation = step.get("observation") if isinstance(step, dict) else None
-        results = observation.get("results") if isinstance(observation, dict) else None
-        for result in _list(results):
-            refs = result.get("subagent_trajectory_ref") if isinstance(result, dict) else None
-            yield from (ref for ref in _list(refs) if isinstance(ref, dict))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _valid(document: dict[str, Any], notes: list[str]) -> bool:

@@ -109,6 +109,12 @@ class Context(NamedTuple):
     """Name of the file in the same folder that names this one as its continuation."""
     part_of: tuple[str, ...] = ()
     """Names of the files in the same folder that name this one as a sub-agent's trajectory."""
+    is_part: bool = False
+    """Whether another document of the source names this file as a sub-agent's trajectory."""
+    parts: frozenset[str] = frozenset()
+    """Ids that documents of this folder, or of one above it, give to sub-agents' trajectories."""
+    after: Mapping[str, str] = _NOTHING
+    """Ids that they give to continuations, each with the name of the file that does."""
     limits: Limits = Limits()
     memory: dict[Any, Any] | None = None
     """What an importer wants to remember of a folder for the time of one job; None: nothing is."""

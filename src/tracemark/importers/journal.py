@@ -178,6 +178,10 @@ class JournalImporter:
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the trace of one journal, or why there is none."""
         repairs: list[str] = []
+        version = _other_version(record.raw)
+        if version is not None:
+            yield refuse("newer-format", record, f"the journal is of format {version!r}, not {FORMAT!r}")
+            return
         try:
             reading = _read(record, repairs)
         except _DamagedError as damage:
@@ -215,6 +219,16 @@ class JournalImporter:
             observed=observed(walked.content),
             where=record.where,
         )
+
+
+def _other_version(raw: bytes) -> str | None:
+    """Return the format that the first line names when it is another version than ours; None otherwise."""
+    try:
+        first = digest.loads(raw.partition(b"\n")[0]).value
+    except NotJSONError:
+        return None
+    said = first.get("format") if isinstance(first, dict) else None
+    return said if isinstance(said, str) and said.startswith(_ANY_VERSION) and said != FORMAT else None
 
 
 def _read(record: Record, repairs: list[str]) -> _Reading:

@@ -17,6 +17,7 @@ from tracemark.importers.head import BOM, SPACE
 from tracemark.importers.tree import label_digest, refuse_file
 
 _FIRST = 262_144
+_STEP = 8_388_608
 _BOM_REMOVED = ("byte order mark removed",)
 
 
@@ -39,6 +40,8 @@ class Piece(NamedTuple):
     member: str = ""
     """Name within a zip archive; empty otherwise."""
     context: Context = Context()
+    root: str = ""
+    """Absolute path of the folder that was given; empty for that of the file."""
 
 
 def records(piece: Piece) -> Iterator[Record | Refused]:
@@ -63,7 +66,11 @@ def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
     # asking for the limit at once would make room for it, for every small file
     data = stream.read(min(_FIRST, limit + 1))
     if len(data) == _FIRST:
-        data += stream.read(limit + 1 - _FIRST)
+        pieces, size = [data], len(data)
+        while size <= limit and (more := stream.read(min(_STEP, limit + 1 - size))):
+            pieces.append(more)
+            size += len(more)
+        data = b"".join(pieces)
     if len(data) > limit:
         hasher = digest.Hasher()
         hasher.update(data)

@@ -15,12 +15,14 @@ Invariants:
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from tracemark.durable import is_locked
 from tracemark.findings import Finding, finding
@@ -28,12 +30,17 @@ from tracemark.importers import batch, detect
 from tracemark.importers.base import Context, Imported, Limits, Refused
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded, members, packing
 from tracemark.importers.head import SIZE, SPACE, Head, read_head
+from tracemark.importers.links import Links, may_name
 from tracemark.importers.records import Piece, records, refuse_piece
-from tracemark.importers.tree import Found, Links, files, is_aside
+from tracemark.importers.tree import Found, files, is_aside
 
 RANGE = 33_554_432
 """Size of one job in bytes, before it is moved to a line's end."""
 
+_LINKING = "atif"
+_WIDE = re.compile(
+    rb"(?P<text>\xff\xfe\x00\x00|\x00\x00\xfe\xff|(?:[^\x00]\x00{3}){2}|(?:\x00{3}[^\x00]){2})|\x00{4}", re.DOTALL
+)
 _LFS = b"version https://git-lfs.github.com/spec/"
 
 
@@ -87,7 +94,7 @@ def plan(paths: Sequence[Path], *, format: str | None = None, limits: Limits | N
     """
     if format is not None:
         detect.importer(format)
-    planner = _Planner(format, limits or Limits())
+    planner = _Planner(format, _countable(limits or Limits()))
     for found in files(paths):
         if isinstance(found, Refused):
             planner.refused.append(partial(_same, found))
@@ -126,7 +133,7 @@ class _Planner:
         """Look at one file and plan how to read it, or refuse it."""
         folder = found.folder
         context = Context(found.name, folder.path, folder.trial, self._batches.of(folder), limits=self._limits)
-        piece = Piece(found.path, found.label, "", "document", context=context)
+        piece = Piece(found.path, found.label, "", "document", context=context, root=folder.root)
         # making a Path of every name costs as much as reading the file
         with self._refusing(piece), open(found.path, "rb", buffering=SIZE) as file:  # noqa: PTH123 - as above
             size, first = os.fstat(file.fileno()).st_size, file.read(SIZE)
@@ -138,7 +145,7 @@ class _Planner:
             elif packed:
                 self._add_packed(piece._replace(packed=packed), size)
             else:
-                self._add_plain(piece, size, file, first)
+                self._add_recognised(piece, size, read_head(file, self._limits.max_record, first))
 
     @contextmanager
     def _refusing(self, piece: Piece) -> Iterator[None]:
@@ -171,19 +178,12 @@ class _Planner:
             head = read_head(stream, self._limits.max_record)
         self._add_recognised(piece, size, head)
 
-    def _add_plain(self, piece: Piece, size: int, file: BinaryIO, first: bytes) -> None:
-        head = read_head(file, self._limits.max_record, first)
-        if self._add_recognised(piece, size, head) and not head.lines and size <= self._limits.max_record:
-            if not head.complete:
-                file.seek(0)
-            self._links.note(piece.path, head.data if head.complete else file.read())
-
-    def _add_recognised(self, piece: Piece, size: int, head: Head) -> bool:
-        """Plan to read a piece by what it begins with, or refuse it; return whether it will be read."""
+    def _add_recognised(self, piece: Piece, size: int, head: Head) -> None:
+        """Plan to read a piece by what it begins with, or refuse it."""
         fault = _fault_of(head.data, head.complete)
         if fault:
             self._refuse(fault[0], piece, fault[1])
-            return False
+            return
         found = detect.detect(head, self._format)
         if found.tie:
             hint = " or ".join(f"--format {name}" for name in found.tie)
@@ -196,8 +196,8 @@ class _Planner:
         else:
             planned = piece._replace(format=found.importer.name, unit=found.importer.unit(head))
             self._pieces.append((planned, size))
-            return True
-        return False
+            if found.importer.name == _LINKING and (not head.complete or may_name(head.data)):
+                self._links.note(planned)
 
     def _refuse(self, code: str, piece: Piece, message: str, hint: str | None = None) -> None:
         self.refused.append(partial(refuse_piece, code, piece, message, hint))
@@ -214,7 +214,7 @@ class _Planner:
                 group.clear()
 
         for piece, size in self._pieces:
-            piece = self._linked(piece)
+            piece = self._links.linked(piece)
             if size > RANGE and piece.unit == "line" and not piece.packed:
                 close()
                 jobs += [Job((part,), end - part.start) for part in _cut(piece, size) if (end := part.end) is not None]
@@ -226,11 +226,14 @@ class _Planner:
         close()
         return Plan(jobs, Refusals(self.refused), [*self._batches.findings, *self.findings])
 
-    def _linked(self, piece: Piece) -> Piece:
-        before, owners = self._links.linked(piece.path)
-        if before is None and not owners:
-            return piece
-        return piece._replace(context=piece.context._replace(continues=before, part_of=owners))
+
+def _countable(limits: Limits) -> Limits:
+    """Return the limits in numbers that a stream can be asked for."""
+    most = sys.maxsize // 2
+    return limits._replace(
+        max_record=min(limits.max_record, most),
+        max_expanded=min(limits.max_expanded, most),
+    )
 
 
 def _same(refused: Refused) -> Refused:
@@ -260,6 +263,10 @@ def _fault_of(data: bytes, complete: bool) -> tuple[str, str] | None:
     """Return code and message for content that no importer is asked about; None for any other."""
     if complete and not data.lstrip(SPACE):
         return "empty-file", "nothing in it"
+    wide = _WIDE.match(data)
+    if wide:
+        message = "the text is UTF-32, not UTF-8" if wide["text"] else "it holds NUL bytes: that is no text"
+        return "format-unknown", message
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or (len(data) > 8 and (not any(data[1:8:2]) or not any(data[0:7:2]))):
         return "utf-16", "the text is UTF-16, not UTF-8"
     return None

@@ -27,7 +27,6 @@ _ASIDE = ("batch.yaml", "__pycache__", "Thumbs.db", "desktop.ini")
 _ASIDE_ENDS = (".dvc", SNAPSHOT_SUFFIX, "~", ".swp", ".lock")
 _JOB_FILES = ("result.json", "config.json", "job.log", "lock.json")
 _TRAJECTORY = re.compile(r"trajectory.*\.json")
-_LINK = re.compile(rb'"(trajectory_path|continued_trajectory_ref)"\s*:\s*"([^"\\/]+)"')
 
 
 class Folder(NamedTuple):
@@ -182,9 +181,15 @@ def _file(entry: os.DirEntry[str], folder: Folder, real_folder: str, real_root: 
             message = "a symbolic link out of the given folder"
             yield refuse_file("symlink-outside", entry.path, label, message, read=False)
             return
-        if entry.is_dir():
-            return
-    if not entry.is_file():
+    try:
+        is_folder, is_file = entry.is_dir(), entry.is_file()
+    except OSError as error:
+        # a link that leads to itself
+        yield refuse_file("unreadable", entry.path, label, f"cannot be read: {error.strerror or error}", read=False)
+        return
+    if is_folder and entry.is_symlink():
+        return
+    if not is_file:
         yield refuse_file("unreadable", entry.path, label, "no regular file", read=False)
         return
     yield Found(entry.path, entry.name, label, real, folder)
@@ -192,47 +197,3 @@ def _file(entry: os.DirEntry[str], folder: Folder, real_folder: str, real_root: 
 
 def _joined(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}" if folder else name
-
-
-class Links:
-    """Which documents of a folder name one another: continuations and sub-agents' trajectories."""
-
-    def __init__(self) -> None:
-        self._owners: dict[str, list[str]] = {}
-        self._before: dict[str, str] = {}
-
-    def note(self, path: str, data: bytes) -> None:
-        """Look into a document, whose bytes are `data`, for the names of others in its folder."""
-        # one search finds both members: a trajectory is named by path only within a `subagent_trajectory_ref`
-        if b'_trajectory_ref"' not in data:
-            return
-        name = path.rpartition("/")[2]
-        for member, linked in _LINK.findall(data):
-            target = path.removesuffix(name) + linked.decode("utf-8", "replace")
-            if target == path:
-                continue
-            if member == b"trajectory_path":
-                owners = self._owners.setdefault(target, [])
-                if path not in owners:
-                    owners.append(path)
-            else:
-                self._before.setdefault(target, name)
-
-    def linked(self, path: str) -> tuple[str | None, tuple[str, ...]]:
-        """Return what names `path`: the document that it continues, or None, and those that it is a part of.
-
-        Documents that are parts of one another in a circle are parts of nothing.
-        """
-        if path not in self._owners:
-            return self._before.get(path), ()
-        owners = [owner for owner in self._owners[path] if self._has_top(owner, {path})]
-        return self._before.get(path), tuple(owner.rpartition("/")[2] for owner in owners)
-
-    def _has_top(self, path: str, below: set[str]) -> bool:
-        while (owners := self._owners.get(path)) is not None:
-            below.add(path)
-            above = [owner for owner in owners if owner not in below]
-            if not above:
-                return False
-            path = above[0]
-        return True

@@ -1,0 +1,173 @@
+"""Documents that are parts of others are found wherever they lie in a source."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Make = Callable[..., dict[str, Any]]
+
+
+def naming(made: dict[str, Any], **ref: Any) -> dict[str, Any]:
+    """Return a document that has one reference to a sub-agent's trajectory."""
+    made["steps"][2]["observation"]["results"].append({"subagent_trajectory_ref": [ref]})
+    return made
+
+
+def packed(**files: Any) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, value in files.items():
+            archive.writestr(name, json.dumps(value))
+    return buffer.getvalue()
+
+
+def roles(inbox: Any) -> dict[str, str | None]:
+    read = inbox.read()
+    assert read.refused == []
+    return {item.trajectory["session_id"]: item.run.get("role") for item in read.traces}
+
+
+WHERE = (
+    "zip",
+    "zip beside",
+    "lines",
+    "lines beside",
+    "array",
+    "gz",
+    "in a folder",
+    "with a dot",
+    "in a folder of a zip",
+)
+
+
+@pytest.mark.parametrize("where", WHERE)
+def test_a_sub_agents_document_is_a_part_wherever_it_lies(inbox: Any, document: Make, where: str) -> None:
+    path = {"in a folder": "sub/child.json", "with a dot": "./child.json", "in a folder of a zip": "sub/child.json"}
+    parent = naming(document(1), trajectory_path=path.get(where, "child.json"), session_id="s-2")
+    child, other = document(2, trajectory_id="child"), document(3)
+    if where == "zip":
+        inbox.write("all.zip", packed(**{"parent.json": parent, "child.json": child, "other.json": other}))
+    elif where == "in a folder of a zip":
+        inbox.write("all.zip", packed(**{"a/parent.json": parent, "a/sub/child.json": child, "other.json": other}))
+    elif where == "lines":
+        inbox.write("all.jsonl", "".join(json.dumps(one) + "\n" for one in (child, parent, other)))
+    elif where == "array":
+        inbox.write("all.json", [child, parent, other])
+    else:
+        inbox.write("parent.json", parent)
+        if where == "zip beside":
+            inbox.write("rest.zip", packed(**{"child.json": child, "other.json": other}))
+        elif where == "lines beside":
+            inbox.write("rest.jsonl", "".join(json.dumps(one) + "\n" for one in (child, other)))
+        else:
+            inbox.write("other.json", other)
+            name = "child.json.gz" if where == "gz" else path[where]
+            data = json.dumps(child).encode()
+            inbox.write(name, gzip.compress(data) if where == "gz" else data)
+    assert roles(inbox) == {"s-1": None, "s-2": "subagent", "s-3": None}
+
+
+@pytest.mark.parametrize("ref", [{"trajectory_id": "kid"}, {"session_id": "s-2"}, {"trajectory_path": "kid.json"}])
+def test_a_line_is_a_part_by_any_of_its_names(inbox: Any, document: Make, ref: dict[str, str]) -> None:
+    lines = naming(document(1), **ref), document(2, trajectory_id="kid"), document(3, trajectory_id="other")
+    inbox.write("all.jsonl", "".join(json.dumps(one) + "\n" for one in lines))
+    assert roles(inbox) == {"s-1": None, "s-2": "subagent", "s-3": None}
+
+
+def test_the_name_alone_reaches_a_packed_file(inbox: Any, document: Make) -> None:
+    inbox.write("parent.json", naming(document(1), trajectory_path="child.json"))
+    inbox.write("rest.zip", packed(**{"child.json": document(2), "other.json": document(3)}))
+    inbox.write("deep/child.json.gz", gzip.compress(json.dumps(document(4)).encode()))
+    assert roles(inbox) == {"s-1": None, "s-2": "subagent", "s-3": None, "s-4": "subagent"}
+
+
+def test_a_name_that_is_written_with_escapes_is_read(inbox: Any, document: Make) -> None:
+    parent = json.dumps(naming(document(1), trajectory_path="sous-tâche.json"))
+    assert "\\u00e2" in parent
+    inbox.write("parent.json", parent)
+    inbox.write("sous-tâche.json", document(2))
+    read = inbox.read()
+    assert [child["session_id"] for child in read.only.trajectory["subagent_trajectories"]] == ["s-2"]
+
+
+def test_a_document_that_is_embedded_in_another_is_a_part_where_it_stands_alone(inbox: Any, document: Make) -> None:
+    child = document(2, trajectory_id="kid")
+    inbox.write("parent.json", document(1, subagent_trajectories=[child]))
+    inbox.write("rest.jsonl", json.dumps(child) + "\n" + json.dumps(document(3)) + "\n")
+    assert roles(inbox) == {"s-1": None, "s-2": "subagent", "s-3": None}
+
+
+def test_a_session_that_parent_and_part_share_makes_the_parent_no_part(inbox: Any, document: Make) -> None:
+    parent = naming(document(1), trajectory_path="kid.json", session_id="s-1")
+    lines = parent, document(1, trajectory_id="kid", notes="the part"), document(3)
+    inbox.write("all.jsonl", "".join(json.dumps(one) + "\n" for one in lines))
+    assert [item.run.get("role") for item in inbox.read().traces] == [None, "subagent", None]
+
+
+def test_names_reach_no_folder_above_or_beside(inbox: Any, document: Make) -> None:
+    parent = naming(document(1), trajectory_path="../child.json", session_id="s-1")
+    inbox.write("a/parent.json", parent)
+    inbox.write("b/child.jsonl", "".join(json.dumps(document(n, trajectory_id="child")) + "\n" for n in (2, 3)))
+    assert roles(inbox) == {"s-1": None, "s-2": None, "s-3": None}
+
+
+@pytest.mark.parametrize("where", ["zip", "in a folder", "gz", "lines"])
+def test_a_continuation_is_one_wherever_it_lies(inbox: Any, document: Make, where: str) -> None:
+    name = "sub/later.json" if where == "in a folder" else "later.json"
+    first, later = document(1, continued_trajectory_ref=name), document(2, trajectory_id="later")
+    if where == "zip":
+        inbox.write("all.zip", packed(**{"first.json": first, "later.json": later}))
+    elif where == "lines":
+        inbox.write("all.jsonl", json.dumps(later) + "\n" + json.dumps(first) + "\n")
+    else:
+        inbox.write("first.json", first)
+        data = json.dumps(later).encode()
+        inbox.write("later.json.gz" if where == "gz" else name, gzip.compress(data) if where == "gz" else data)
+    runs = {item.trajectory["session_id"]: item.run for item in inbox.read().traces}
+    assert runs["s-1"]["continued_by"] == name
+    assert "role" not in runs["s-1"]
+    assert runs["s-2"]["role"] == "continuation"
+    assert runs["s-2"]["continues"] == ("all.jsonl" if where == "lines" else "first.json")
+
+
+MARKS: dict[str, tuple[dict[str, Any], str]] = {
+    "the session of its parent": ({"extra": {"parent_session_id": "s"}}, "subagent"),
+    "the number of a summary": ({"extra": {"summarization_index": 1}}, "subagent"),
+    "the number of a continuation": ({"extra": {"continuation_index": 1}}, "continuation"),
+    "the name of a summary's agent": ({"name": "terminus-2-summarization-answers"}, "subagent"),
+    "an ordinary agent": ({"extra": {"continuation_index": 0}}, ""),
+}
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("where", ["alone", "lines", "zip"])
+def test_a_document_that_calls_itself_a_part_is_one_wherever_it_lies(
+    inbox: Any, document: Make, mark: str, where: str
+) -> None:
+    members, role = MARKS[mark]
+    made = document(1, agent={"name": "desk", "version": "1", **members})
+    data = {"alone": json.dumps(made), "lines": f"{json.dumps(made)}\n" * 2, "zip": packed(**{"a.json": made})}[where]
+    inbox.write("a.jsonl", data)
+    assert {item.run.get("role", "") for item in inbox.read().traces} == {role}
+
+
+def test_steps_that_were_copied_from_an_earlier_document_make_a_continuation(inbox: Any, document: Make) -> None:
+    made = document(1)
+    made["steps"][0]["is_copied_context"] = True
+    inbox.write("a.json", made)
+    assert inbox.read().only.run["role"] == "continuation"
+
+
+def test_a_link_into_another_given_folder_is_none(inbox: Any, document: Make, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.json"
+    outside.write_text(json.dumps(document(2)))
+    inbox.write("a.json", naming(document(1), trajectory_path=str(outside)))
+    assert roles(inbox) == {"s-1": None}
