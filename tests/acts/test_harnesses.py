@@ -6,7 +6,9 @@ import shutil
 
 import pytest
 
-from tracemark.acts import harnesses, health
+from tracemark.acts import decisions, harnesses, health
+from tracemark.acts.corpus import Corpus
+from tracemark.clock import SystemClock
 from tracemark.errors import ManifestError, UnknownNameError
 from tracemark.findings import Severity
 
@@ -55,6 +57,27 @@ def test_diff_names_component_and_part_and_ends_with_one(shop: Shop) -> None:
     assert "+You answer" in found.differences[0]["diff"]
     assert found.exit_code == 1
     assert harnesses.diff(shop.root, "desk_a", shop.fingerprint()).exit_code == 0
+
+
+def test_each_of_two_folders_with_one_fingerprint_answers_to_its_name(shop: Shop) -> None:
+    versions = shop.root / "harness_versions"
+    shutil.copytree(versions / "desk_a", versions / "shop2")
+    same = shop.fingerprint()
+    assert harnesses.show(shop.root, "shop2").fingerprint == harnesses.show(shop.root, "desk_a").fingerprint == same
+    assert harnesses.check(shop.root, ["shop2"]).checked == ("shop2",)
+    listed = harnesses.list_(shop.root)
+    assert [row["source"] for row in listed.harnesses if row["fingerprint"] == same] == [
+        "harness_versions/desk_a",
+        "harness_versions/shop2",
+    ]
+    checked = harnesses.check(shop.root, [])
+    assert checked.checked == ("desk_a", "desk_b", "shop2")
+    for report in (listed, checked):
+        (found,) = [one for one in report.findings if one.code == "harness-twice"]
+        assert (found.where, found.severity) == ("harness_versions/desk_a, harness_versions/shop2", Severity.INFO)
+    accepted = decisions.accept(shop.root, "shop2", "the copy is meant", SystemClock())
+    assert Corpus(shop.root).accepted == same
+    assert accepted.exit_code == 0
 
 
 def test_check_judges_every_version_and_names_its_folder(shop: Shop) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pickle
 import re
+import shutil
 
 import pytest
 
@@ -205,7 +206,7 @@ def test_a_snapshot_answers_when_the_folder_is_gone(root, desk):
     assert (kept.folder, kept.identity) == (None, harness.identity)
 
 
-def test_known_has_each_fingerprint_once_and_says_what_is_broken(root, desk, other):
+def test_a_snapshot_of_what_a_folder_holds_is_not_known_twice_and_what_is_broken_is_said(root, desk, other):
     assert known_with_findings(root / "nowhere") == ([], [])
     harness = desk.load()
     stored(root, harness)
@@ -220,6 +221,16 @@ def test_known_has_each_fingerprint_once_and_says_what_is_broken(root, desk, oth
         ("snapshot-unreadable", f"traces/harnesses/{'0' * 64}.json"),
         ("snapshot-unreadable", f"traces/harnesses/{'1' * 64}.json"),
     ]
+
+
+def test_each_of_two_folders_with_one_fingerprint_is_known(root, desk):
+    shutil.copytree(desk.path, desk.path.with_name("copy"))
+    stored(root, desk.load())
+    found, findings = known_with_findings(root)
+    assert [(known.folder.name, known.fingerprint) for known in found] == [
+        (name, desk.fingerprint()) for name in sorted(["copy", desk.path.name])
+    ]
+    assert findings == []
 
 
 def test_a_folder_that_lost_its_manifest_is_named_and_one_of_leftovers_is_not(root, desk, other):

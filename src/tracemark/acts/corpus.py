@@ -68,13 +68,17 @@ class Corpus:
 
     @cached_property
     def _known(self) -> tuple[list[Harness], list[Finding]]:
-        harnesses, findings = known_with_findings(self.root)
-        return list(harnesses), list(findings)
+        return known_with_findings(self.root)
+
+    @property
+    def places(self) -> list[Harness]:
+        """Every harness version that can be read, a folder each, and the snapshots of what no folder holds."""
+        return self._known[0]
 
     @property
     def harnesses(self) -> list[Harness]:
-        """Every harness version and snapshot that can be read, each fingerprint once."""
-        return self._known[0]
+        """Every harness that can be read, each fingerprint once: of several folders with one, the first by name."""
+        return list(self.by_fingerprint.values())
 
     @property
     def harness_findings(self) -> list[Finding]:
@@ -84,7 +88,10 @@ class Corpus:
     @cached_property
     def by_fingerprint(self) -> dict[str, Harness]:
         """The known harnesses by fingerprint."""
-        return {harness.identity.fingerprint: harness for harness in self.harnesses}
+        found: dict[str, Harness] = {}
+        for harness in self.places:
+            found.setdefault(harness.fingerprint, harness)
+        return found
 
     def offered(self, fingerprint: str) -> list[dict[str, Any]] | None:
         """Return the definitions of a harness's tools as a request holds them; None when nobody knows the harness.
@@ -139,12 +146,12 @@ class Corpus:
         if broken:
             raise ManifestError(broken[0].message, where=broken[0].where, hint=broken[0].hint)
         found = self._by_name(name) or self._by_prefix(name)
-        if len(found) == 1:
+        if len({harness.fingerprint for harness in found}) == 1:
             return found[0]
         if found:
             listed = ", ".join(harness.identity.fingerprint[:16] for harness in found)
             raise UsageError(f"{name!r} names {len(found)} harnesses: {listed}", hint="name one by its fingerprint")
-        names = ", ".join(sorted({harness.name for harness in self.harnesses})) or "none yet"
+        names = ", ".join(sorted({harness.name for harness in self.places})) or "none yet"
         short = f" (of a fingerprint at least {SHORTEST_PREFIX} digits are needed)" if is_short(name) else ""
         raise UnknownNameError(
             f"no harness answers to {name!r}{short}", hint=f"known: {names} (tracemark harness list)"
@@ -172,8 +179,8 @@ class Corpus:
         return f"{harness.fingerprint[:16]} ({place_of(harness)}{accepted})"
 
     def _by_name(self, name: str) -> list[Harness]:
-        by_folder = [harness for harness in self.harnesses if harness.folder and harness.folder.name == name]
-        by_label = [harness for harness in self.harnesses if harness.name == name]
+        by_folder = [harness for harness in self.places if harness.folder and harness.folder.name == name]
+        by_label = [harness for harness in self.places if harness.name == name]
         return by_folder or [harness for harness in by_label if harness.folder] or by_label
 
     def _by_prefix(self, name: str) -> list[Harness]:
@@ -222,8 +229,5 @@ def open_store(root: Path, *, create: bool = False) -> Iterator[Store]:
     Raises:
         NoStoreError: when there is none and `create` is false.
     """
-    store = Store.open(root, create=create)
-    try:
+    with Store.open(root, create=create) as store:
         yield store
-    finally:
-        store.close()

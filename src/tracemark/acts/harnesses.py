@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tracemark.acts.corpus import Corpus, open_store, place_of
 from tracemark.acts.pulled import not_pulled
-from tracemark.findings import Finding, Report
+from tracemark.findings import Finding, Report, finding
 from tracemark.harness import check as checks
 from tracemark.harness.diff import compare
 from tracemark.harness.harness import VERSIONS, Harness
@@ -23,8 +23,8 @@ class HarnessList(Report):
     """Every harness that the corpus knows."""
 
     harnesses: tuple[dict[str, Any], ...]
-    """One per fingerprint: `name`, `fingerprint`, `source` (the folder, relative to the corpus, or `snapshot`),
-    `traces`, `successes`, `accepted`."""
+    """One per folder, and per snapshot of what no folder holds: `name`, `fingerprint`, `source` (the folder, relative
+    to the corpus, or `snapshot`), `traces`, `successes`, `accepted`."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,26 @@ def list_(root: Path) -> HarnessList:
             for state in store.select(Selection(), corpus.store_decisions):
                 counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1
             findings += store.findings
-    rows = tuple(_row(corpus, harness, counts) for harness in corpus.harnesses)
-    findings += corpus.harness_findings
-    return HarnessList((*findings, *checks.together(corpus.harnesses), *accepted_apart(corpus)), rows)
+    rows = tuple(_row(corpus, harness, counts) for harness in corpus.places)
+    findings += [*corpus.harness_findings, *about_several(corpus)]
+    return HarnessList(tuple(findings), rows)
+
+
+def about_several(corpus: Corpus) -> list[Finding]:
+    """Return every finding that is about several harness versions of a corpus at once."""
+    return [*_twice(corpus), *checks.together(corpus.harnesses), *accepted_apart(corpus)]
+
+
+def _twice(corpus: Corpus) -> Iterator[Finding]:
+    """Yield a finding for each fingerprint that several folders have."""
+    folders: dict[str, list[Harness]] = {}
+    for harness in corpus.places:
+        folders.setdefault(harness.fingerprint, []).append(harness)
+    for fingerprint, same in folders.items():
+        if len(same) > 1:
+            listed = ", ".join(map(place_of, same))
+            message = f"they are one harness, {fingerprint[:16]}; its traces are listed under {same[0].name!r}"
+            yield finding("harness-twice", listed, message)
 
 
 def accepted_apart(corpus: Corpus) -> list[Finding]:
@@ -156,9 +173,9 @@ def check(root: Path, names: Sequence[str]) -> HarnessCheck:
         else:
             chosen.append(corpus.resolve(name))
     if not names:
-        chosen = [harness for harness in corpus.harnesses if harness.folder is not None]
+        chosen = [harness for harness in corpus.places if harness.folder is not None]
         unreadable = sorted({found.where.split("/")[1] for found in corpus.harness_findings if _of_version(found)})
-        findings += [*corpus.harness_findings, *checks.together(corpus.harnesses), *accepted_apart(corpus)]
+        findings += [*corpus.harness_findings, *about_several(corpus)]
     for harness in chosen:
         findings += [_placed(found, harness) for found in checks.check(harness)]
     return HarnessCheck(tuple(findings), tuple(sorted([*map(_folder, chosen), *unreadable])))

@@ -51,31 +51,34 @@ def snapshots(root: Path) -> list[Path]:
 
 
 def known_with_findings(root: Path) -> tuple[list[Harness], list[Finding]]:
-    """Return every harness of a corpus, each fingerprint once, and the findings of those that cannot be read.
+    """Return the harnesses of a corpus, and the findings of those that cannot be read.
+
+    Every folder is there, also where several hold one harness; a snapshot is there where no folder has its fingerprint.
 
     Args:
         root: the corpus.
     """
-    found: dict[str, Harness] = {}
+    found: list[Harness] = []
     findings: list[Finding] = []
     for folder in _folders(root):
         examined = examine(folder)
         if examined.harness is not None:
-            found.setdefault(examined.harness.fingerprint, examined.harness)
+            found.append(examined.harness)
         findings += [
             finding(problem.code, f"{VERSIONS}/{folder.name}/{problem.where}", problem.message, problem.hint)
             for problem in examined.problems
         ]
+    present = {harness.fingerprint for harness in found}
     for path in snapshots(root):
-        if FINGERPRINT_PREFIX + path.stem in found:
+        if FINGERPRINT_PREFIX + path.stem in present:
             continue
         try:
             harness = _snapshot(path)
         except (IntegrityError, NewerFormatError) as error:
             findings.append(finding("snapshot-unreadable", f"{SNAPSHOTS}/{path.name}", error.message, error.hint))
         else:
-            found.setdefault(harness.fingerprint, harness)
-    return list(found.values()), findings
+            found.append(harness)
+    return found, findings
 
 
 def _folders(root: Path) -> list[Path]:
