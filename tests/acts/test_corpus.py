@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from tracemark.acts import audit, health, traces
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import ManifestError, UnknownNameError, UsageError
 
@@ -63,3 +69,57 @@ def test_it_is_open_which_harness_is_accepted_while_params_and_ledger_differ(sho
     assert Corpus(shop.root).acceptance_findings() == []
     shop.set((shop.fingerprint("desk_a"), shop.fingerprint("desk_b")))
     assert [found.code for found in Corpus(shop.root).acceptance_findings()] == ["accepted-differs"]
+
+
+# --- a corpus that cannot be written, a disk that is full
+
+SHORT_OF_ROOM = """
+import resource, sys
+from tracemark.cli.main import run
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+sys.exit(run(["--root", *sys.argv[2:]]))
+"""
+
+
+def without_catalogue(shop: Shop) -> None:
+    """Put a file where the catalogue's folder would be made, as a corpus that cannot be written has none."""
+    shutil.rmtree(shop.root / ".tracemark")
+    (shop.root / ".tracemark").write_bytes(b"")
+
+
+def test_reading_says_how_to_keep_the_catalogue_elsewhere(shop: Shop) -> None:
+    without_catalogue(shop)
+    with pytest.raises(UsageError) as stopped:
+        traces.list_(shop.root, traces.TraceFilter())
+    assert "TRACEMARK_CATALOGUE=FILE" in (stopped.value.hint or "")
+
+
+def test_a_corpus_that_cannot_be_written_is_read_with_a_catalogue_elsewhere(
+    shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = shop.ids()["t-0"]
+    before = traces.list_(shop.root, traces.TraceFilter()).traces
+    without_catalogue(shop)
+    place = tmp_path / "elsewhere" / "catalogue.db"
+    monkeypatch.setenv("TRACEMARK_CATALOGUE", str(place))
+    assert traces.list_(shop.root, traces.TraceFilter()).traces == before
+    assert traces.find(shop.root, "see").traces
+    assert traces.show(shop.root, trace).trace_id == audit.audit(shop.root, trace).trace_id == trace
+    assert health.reindex(shop.root).traces == len(before)
+    assert health.check(shop.root).traces == len(before)
+    assert place.is_file()
+    assert (shop.root / ".tracemark").read_bytes() == b""
+
+
+@pytest.mark.parametrize(("room", "command"), [(8192, "reindex"), (90_000, "reindex"), (8192, "traces list")])
+def test_a_full_disk_is_no_bug_and_no_success(shop: Shop, room: int, command: str) -> None:
+    shutil.rmtree(shop.root / ".tracemark")
+    process = subprocess.run(
+        [sys.executable, "-c", SHORT_OF_ROOM, str(room), str(shop.root), *command.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == UsageError.exit_code, process.stderr
+    assert "TRACEMARK_CATALOGUE=FILE" in process.stderr
+    assert health.reindex(shop.root).traces == len(shop.ids())

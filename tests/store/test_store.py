@@ -166,6 +166,22 @@ def test_a_damaged_catalogue_is_made_again(make, root: Path) -> None:
         assert states(store) == [make.id_of(make.trace(1))]
 
 
+def test_a_search_index_that_finds_no_room_is_an_error_with_a_way_out(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, *(make.trace(number) for number in range(300)))
+
+    def search() -> None:
+        with Store.open(root) as store:
+            store.catalogue._db.execute("PRAGMA max_page_count = 1")
+            store.find("order", 5)
+
+    with pytest.raises(UsageError, match="full") as stopped:
+        search()
+    assert "TRACEMARK_CATALOGUE" in (stopped.value.hint or "")
+    with Store.open(root) as store:
+        assert len(store.find("order", 5)) == 5
+
+
 def test_a_catalogue_of_a_newer_program_is_not_touched(make, root: Path) -> None:
     with Store.open(root, create=True) as store:
         store.catalogue._db.execute("PRAGMA user_version = 999")

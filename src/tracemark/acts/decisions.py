@@ -108,7 +108,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
                 where=found.where,
                 hint=f"tracemark harness check {name}",
             )
-    turn = Layout(root).locks / "accept"
+    turn = Layout(root).private / "accept.lock"
     make_folder(turn.parent)
     with lock(turn, blocking=True):
         return _accept(Corpus(root), harness, findings, reason, clock)

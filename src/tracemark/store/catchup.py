@@ -58,11 +58,17 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
     add(name, lines, locations)
 
 
-def attempt(name: str, project: Callable[[], None]) -> list[Finding]:
+TOLERATED: tuple[type[Exception], ...] = (IntegrityError, LockedError, CatalogueError)
+"""What may keep one file out of the catalogue and is no reason to stop: the next opening tries again."""
+
+
+def attempt(
+    name: str, project: Callable[[], None], tolerated: tuple[type[Exception], ...] = TOLERATED
+) -> list[Finding]:
     """Run a projection of the data file `name`; return what kept it out, as findings: the file stays where it is."""
     try:
         project()
-    except (IntegrityError, LockedError, CatalogueError) as error:
+    except tolerated as error:
         found = [finding("stored-not-indexed", name, f"it is stored, and could not be indexed: {error}")]
         # a lock or a full disk passes; a damaged file needs somebody, unless no answer rests on it
         if isinstance(error, IntegrityError) and not name.startswith(("refused/", "annotations/exports.")):
@@ -71,8 +77,14 @@ def attempt(name: str, project: Callable[[], None]) -> list[Finding]:
     return []
 
 
-def catch_up(catalogue: Catalogue, layout: Layout) -> list[Finding]:
-    """Make the catalogue equal to the folder; return findings of the files that could not be projected."""
+def catch_up(catalogue: Catalogue, layout: Layout, tolerated: tuple[type[Exception], ...] = TOLERATED) -> list[Finding]:
+    """Make the catalogue equal to the folder; return findings of the files that could not be projected.
+
+    Args:
+        catalogue: the catalogue.
+        layout: the corpus.
+        tolerated: what becomes findings; anything else that keeps a file out is raised.
+    """
     if catalogue.files().keys() == set(layout.data_files()):
         return []
     problems = []
@@ -84,5 +96,5 @@ def catch_up(catalogue: Catalogue, layout: Layout) -> list[Finding]:
                 catalogue.remove(name)
         for name in present:
             if name not in entered:
-                problems += attempt(name, partial(enter, catalogue, layout, name))
+                problems += attempt(name, partial(enter, catalogue, layout, name), tolerated)
     return problems

@@ -20,6 +20,10 @@ from tracemark.errors import IntegrityError, NewerFormatError, NoStoreError, Usa
 STORE_FORMAT = "tracemark/store/1"
 """What the file `traces/STORE` says of a store that this program writes."""
 
+CATALOGUE = "TRACEMARK_CATALOGUE"
+"""Environment variable: the file in which the catalogue is kept, for a corpus that cannot be written or whose disk
+SQLite cannot use. One file serves one corpus."""
+
 NO_FINGERPRINT = "none"
 """Name of the partition of traces whose first statement declares no fingerprint."""
 
@@ -54,7 +58,8 @@ class Layout:
 
     Args:
         root: the corpus' folder; need not exist.
-        catalogue: where the catalogue is kept instead of `.tracemark/catalogue.db`; None for there.
+        catalogue: where the catalogue is kept; None for what the environment variable `TRACEMARK_CATALOGUE` says, and
+            where that is not set or empty, for `.tracemark/catalogue.db`.
     """
 
     def __init__(self, root: Path, catalogue: Path | None = None) -> None:
@@ -68,8 +73,10 @@ class Layout:
         self.private = root / ".tracemark"
         self.temporaries = self.private / "tmp"
         self.set_aside = self.private / "set-aside"
-        self.locks = self.private / "locks"
-        self.catalogue = catalogue or self.private / "catalogue.db"
+        elsewhere = catalogue or (Path(os.environ[CATALOGUE]) if os.environ.get(CATALOGUE) else None)
+        self.catalogue = elsewhere or self.private / "catalogue.db"
+        # they guard the catalogue, and a corpus whose catalogue lies elsewhere may be one that cannot be written
+        self.locks = elsewhere.with_name(f"{elsewhere.name}.locks") if elsewhere else self.private / "locks"
 
     def require(self) -> None:
         """Make sure that a store is here and that this program knows its format.

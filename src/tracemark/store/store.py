@@ -7,8 +7,8 @@ that failed is a finding, because the next opening makes up for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,13 +16,13 @@ from typing import Self
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publish, set_aside, temporary_folder
-from tracemark.errors import LockedError, TracemarkError, UsageError
+from tracemark.errors import IntegrityError, LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
 from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError
-from tracemark.store.catchup import EVERYTHING, TEXT, attempt, catch_up, enter
+from tracemark.store.catchup import EVERYTHING, TEXT, TOLERATED, attempt, catch_up, enter
 from tracemark.store.draft import SegmentDraft
-from tracemark.store.layout import Layout, content_of
+from tracemark.store.layout import CATALOGUE, Layout, content_of
 from tracemark.store.reading import Reading
 from tracemark.store.segment import Location, Packer
 
@@ -42,28 +42,33 @@ class Store(Reading):
         Args:
             root: the corpus' folder.
             create: make an empty store where there is none.
-            catalogue: where the catalogue is kept; None for `.tracemark/catalogue.db`.
+            catalogue: where the catalogue is kept; None for what `Layout` says.
 
         Raises:
             NoStoreError: when there is none and `create` is false.
             NewerFormatError: when a newer tracemark wrote the store or the catalogue.
             LockedError: when another process holds the catalogue for too long.
+            UsageError: when the catalogue cannot be written where it is kept.
         """
         layout = Layout(root, catalogue)
         if create:
             layout.create()
         layout.require()
-        make_folder(layout.locks)
-        try:
-            store = cls(layout, _open_catalogue(layout))
-            store.findings += _caught_up(store)
-        except UnusableError as error:
-            raise _unusable(layout, error) from None
-        except CatalogueError:
-            # it is a projection: a damaged one is made again
-            store = cls(layout, _new_catalogue(layout))
-            store.findings.append(finding("catalogue-rebuilt", layout.catalogue.name, "the catalogue was damaged"))
-            store.findings += _caught_up(store)
+        with _usable(layout):
+            try:
+                make_folder(layout.locks)
+            except OSError as error:
+                raise _unusable(layout, error) from None
+            try:
+                store = cls(layout, _open_catalogue(layout))
+                store.findings += _caught_up(store)
+            except UnusableError:
+                raise
+            except CatalogueError:
+                # it is a projection: a damaged one is made again
+                store = cls(layout, _new_catalogue(layout))
+                store.findings.append(finding("catalogue-rebuilt", layout.catalogue.name, "the catalogue was damaged"))
+                store.findings += _caught_up(store)
         return store
 
     def close(self) -> None:
@@ -77,6 +82,8 @@ class Store(Reading):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        if isinstance(error, UnusableError):
+            raise _unusable(self.layout, error) from None
 
     # --- writing
 
@@ -193,13 +200,16 @@ class Store(Reading):
             everything: whether `find` shall search whole traces, here and in what is stored later.
 
         Raises:
-            LockedError: when another process is catching up.
+            LockedError: when another process holds the catalogue for too long.
+            UsageError: when the catalogue cannot be written, for lack of room for instance.
         """
         self.close()
-        self.catalogue = _new_catalogue(self.layout)
-        if everything:
-            self.catalogue.set_meta(TEXT, EVERYTHING)
-        self.findings += _caught_up(self)
+        with _usable(self.layout):
+            self.catalogue = _new_catalogue(self.layout)
+            if everything:
+                self.catalogue.set_meta(TEXT, EVERYTHING)
+            # what was found before speaks of the catalogue that is gone
+            self.findings = _caught_up(self, tolerated=(IntegrityError,))
 
     def _commit_lines(
         self, lines: list[bytes], target: Callable[[str], Path], project: Callable[[str, tuple[Location, ...]], None]
@@ -230,9 +240,9 @@ class Store(Reading):
         crash_point(CrashPoint.PROJECTED)
 
 
-def _caught_up(store: Store) -> list[Finding]:
+def _caught_up(store: Store, tolerated: tuple[type[Exception], ...] = TOLERATED) -> list[Finding]:
     try:
-        return catch_up(store.catalogue, store.layout)
+        return catch_up(store.catalogue, store.layout, tolerated)
     except BaseException:
         store.close()
         raise
@@ -254,9 +264,19 @@ def _new_catalogue(layout: Layout) -> Catalogue:
         return _open_catalogue(layout)
 
 
+@contextmanager
+def _usable(layout: Layout) -> Iterator[None]:
+    try:
+        yield
+    except UnusableError as error:
+        raise _unusable(layout, error) from None
+
+
 def _unusable(layout: Layout, error: Exception) -> TracemarkError:
     if "locked" in str(error) or "busy" in str(error):
         return LockedError("another process holds the catalogue", where=layout.catalogue.name, hint="try again later")
     return UsageError(
-        f"the catalogue cannot be used: {error}", where=layout.catalogue.name, hint="give it a place on a local disk"
+        f"the catalogue cannot be used: {error}",
+        where=layout.catalogue.name,
+        hint=f"make room, or name a file on a local disk that can be written: {CATALOGUE}=FILE",
     )

@@ -218,6 +218,8 @@ class Catalogue(Reader):
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
             raise LockedError(f"the catalogue cannot be written: {error}", hint="try again later") from None
         try:
             yield
