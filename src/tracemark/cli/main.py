@@ -147,7 +147,7 @@ def _refuse_empty(arguments: Sequence[str]) -> None:
         options = options and word != "--"
         # an empty reason is refused by what wants one, in words of its own
         if (not word and before != "--reason") or (options and _EMPTY_OPTION.fullmatch(word)):
-            where = f"{PROGRAM} {' '.join(arguments)}"
+            where = " ".join([PROGRAM, *(given or repr(given) for given in arguments)])
             hint = "say . for the current folder; a variable of the shell may not be set"
             raise UsageError(f"an argument is empty: {word or repr(word)}", where=where, hint=hint)
 
