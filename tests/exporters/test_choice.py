@@ -33,6 +33,20 @@ GOOD = Facts(
 TERMS = Terms(accepted=frozenset({A}), evaluation=frozenset({"eval-1"}), models=frozenset({"m"}))
 
 
+def under(caps: Caps, policy: Policy = Policy.UNIQUE) -> Terms:
+    return Terms(accepted=frozenset({A}), caps=caps, policy=policy)
+
+
+def hints(*known: Facts, policy: Policy = Policy.UNIQUE, alike: tuple[str, ...] = ()) -> tuple[str, list[str]]:
+    """Return message and hints of an export of such traces that is refused."""
+    judged = Judged()
+    for one in known:
+        judged.note(one, judge(one, under(OFF, policy), lambda: [A, B], lambda: None))
+    with pytest.raises(ExportRefusedError) as caught:
+        require_enough(choose(judged, OFF), under(OFF, policy), "desk_a", lambda: alike)
+    return caught.value.message, str(caught.value.hint).split("; or ")
+
+
 def chosen(*known: Facts, caps: Caps = OFF) -> Selected:
     terms = Terms(accepted=frozenset({A}), caps=caps)
     judged = Judged()
@@ -80,7 +94,7 @@ def test_models_and_graders_of_the_rows_are_counted() -> None:
 def test_too_few_rows_are_refused_with_what_is_needed() -> None:
     selected = chosen(trace(1), trace(2, fingerprint=B), trace(3, status="failure"))
     with pytest.raises(ExportRefusedError) as caught:
-        require_enough(selected, Caps(minimum=20), "desk_a")
+        require_enough(selected, under(Caps(minimum=20)), "desk_a")
     assert caught.value.exit_code == 40
     assert "1 of 3 traces fit, at least 20 are needed" in caught.value.message
     assert "other-harness 1, outcome 1" in caught.value.message
@@ -91,25 +105,67 @@ def test_limits_that_leave_out_what_would_fit_are_named_with_their_parameter() -
     caps = Caps(per_task=1, total=100, minimum=20, tool_calls=(2, 60))
     traces = [trace(1, tool_calls=1), trace(2, tool_calls=5), trace(3, tool_calls=5)]
     with pytest.raises(ExportRefusedError) as caught:
-        require_enough(chosen(*traces, caps=caps), caps, "desk_a")
+        require_enough(chosen(*traces, caps=caps), under(caps), "desk_a")
     assert str(caught.value.hint).split("; or ") == [
-        "record at least 19 more successful runs under desk_a (at most 1 of a task counts), then ingest",
         "change params.yaml: export.sft.tool_calls [2, 60] leaves out 1",
         "change params.yaml: export.sft.per_task 1 leaves out 1",
+        "record at least 19 more successful runs under desk_a (at most 1 of a task counts), then ingest",
     ]
+
+
+RECORD = "record at least 1 more successful run under desk_a, then ingest"
+
+
+def test_contested_traces_are_to_be_settled_before_more_runs_are_recorded() -> None:
+    _, (first, *others) = hints(trace(1, contested=True), trace(2, contested=True))
+    assert first == (
+        "settle what is contested (2, flagged in tracemark traces list):"
+        " tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
+    )
+    assert others == [RECORD]
+
+
+def test_a_sibling_that_empties_the_export_is_named_with_the_policy() -> None:
+    _, (first, *others) = hints(trace(1, evidence="corroborated"), alike=("desk_c",))
+    assert first == (
+        "change params.yaml: export.evidence unique leaves out 1, as no content tells desk_a apart from desk_c"
+        " (siblings-alike in tracemark harness list): take away what is not in use,"
+        " or record runs with tracemark.record"
+    )
+    assert others == [RECORD]
+
+
+def test_evidence_that_is_too_weak_is_named_with_the_policy() -> None:
+    _, said = hints(trace(1, evidence="claimed"))
+    assert said[0] == (
+        "change params.yaml: export.evidence unique leaves out 1 whose content shows no single harness"
+        " (fits in tracemark audit TRACE)"
+    )
+    _, said = hints(trace(1, evidence="claimed"), policy=Policy.RECORDED)
+    assert said[0] == (
+        "change params.yaml: export.evidence recorded leaves out 1 whose run did not record its harness whole,"
+        " or record runs with tracemark.record"
+    )
+    assert said[1:] == [RECORD]
+
+
+def test_what_is_not_trainable_is_told_in_detail() -> None:
+    message, said = hints(trace(1, untrainable="rendered"), trace(2, untrainable="subagent"))
+    assert message.endswith("left out: not-trainable 2 (rendered 1, subagent 1)")
+    assert said == [RECORD]
 
 
 def test_no_runs_are_asked_for_where_the_total_is_below_the_minimum() -> None:
     caps = replace(OFF, total=1, minimum=2)
     with pytest.raises(ExportRefusedError) as caught:
-        require_enough(chosen(trace(1), trace(2), caps=caps), caps, "desk_a")
+        require_enough(chosen(trace(1), trace(2), caps=caps), under(caps), "desk_a")
     assert caught.value.hint == "change params.yaml: export.sft.total 1 is less than the 2 that are needed"
 
 
 def test_an_empty_export_is_refused_even_without_a_minimum() -> None:
     with pytest.raises(ExportRefusedError):
-        require_enough(chosen(), OFF, "desk_a")
-    require_enough(chosen(trace(1)), OFF, "desk_a")
+        require_enough(chosen(), under(OFF), "desk_a")
+    require_enough(chosen(trace(1)), under(OFF), "desk_a")
 
 
 some_facts = st.builds(

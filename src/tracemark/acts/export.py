@@ -101,7 +101,7 @@ def sft(root: Path, out: Path) -> ExportReport:
             judged.add(result.judged)
             rows |= result.rows
         selected = choose(judged, terms.caps)
-        require_enough(selected, terms.caps, harness)
+        require_enough(selected, terms, harness, lambda: _alike(corpus))
         manifest = _write(corpus, store, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
         return _report(out, manifest, store.findings)
@@ -136,6 +136,18 @@ def terms_of(corpus: Corpus) -> Terms:
         evaluation=params.evaluation,
         caps=params.export.sft,
     )
+
+
+def _alike(corpus: Corpus) -> list[str]:
+    """Return, in words, the harnesses that no content tells apart from the accepted one and that do not count as it."""
+    accepted = corpus.matchers.get(corpus.accepted or "")
+    if accepted is None:
+        return []
+    return [
+        f"{corpus.name_of(fingerprint)} ({fingerprint[:16]}…)"
+        for fingerprint, matcher in corpus.matchers.items()
+        if matcher.compared == accepted.compared and fingerprint not in corpus.equivalents()
+    ]
 
 
 def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:

@@ -8,12 +8,12 @@ Invariants:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracemark.errors import ExportRefusedError
-from tracemark.exporters.select import Judged, Passed, Reason
-from tracemark.ledger.params import Caps
+from tracemark.exporters.select import Judged, Passed, Reason, Terms
+from tracemark.ledger.params import Caps, Policy
 
 UNKNOWN = "unknown"
 """How counts name a model or a grader that nobody names."""
@@ -59,34 +59,67 @@ def choose(judged: Judged, caps: Caps) -> Selected:
     )
 
 
-def require_enough(selected: Selected, caps: Caps, harness: str) -> None:
+def require_enough(selected: Selected, terms: Terms, harness: str, alike: Callable[[], Sequence[str]] = tuple) -> None:
     """Stop an export that would be empty or below its minimum.
 
     Args:
         selected: what it would take.
-        caps: its limits.
+        terms: under which terms.
         harness: the accepted harness, in the words for a reader.
+        alike: gives, in words, the known harnesses that no content tells apart from the accepted one; asked only when
+            the export is refused.
 
     Raises:
-        ExportRefusedError: saying how many more runs are needed, what left out the others, and which limits did.
+        ExportRefusedError: saying what left out the others and what would change that, and, where more runs would
+            help, how many are needed.
     """
-    rows, needed = len(selected.ids), max(caps.minimum, 1)
+    caps, rows = terms.caps, len(selected.ids)
+    needed = max(caps.minimum, 1)
     if rows >= needed:
         return
-    left_out = ", ".join(f"{reason} {count}" for reason, count in selected.excluded.items() if count)
-    hints = []
+    details = ", ".join(f"{detail} {count}" for detail, count in selected.not_trainable.items())
+    left_out = ", ".join(
+        f"{reason} {count}" + (f" ({details})" if reason is Reason.NOT_TRAINABLE and details else "")
+        for reason, count in selected.excluded.items()
+        if count
+    )
+    hints = [*_doubts(selected, terms, harness, alike)]
+    hints += [f"change params.yaml: {limit}" for limit in _limits(selected, caps, needed)]
     if caps.total is None or caps.total >= needed:
         tasks = "" if caps.per_task is None else f" (at most {caps.per_task} of a task counts)"
         missing = needed - rows
         runs = "1 more successful run" if missing == 1 else f"{missing} more successful runs"
         hints.append(f"record at least {runs} under {harness}{tasks}, then ingest")
-    hints += [f"change params.yaml: {limit}" for limit in _limits(selected, caps, needed)]
     raise ExportRefusedError(
         f"{rows} of {selected.traces} traces fit, at least {needed} {'is' if needed == 1 else 'are'} needed"
         + (f"; left out: {left_out}" if left_out else ""),
         where=harness,
         hint="; or ".join(hints),
     )
+
+
+def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], Sequence[str]]) -> Iterator[str]:
+    """Yield what would settle of which harness the traces are that were left out because that is not sure enough."""
+    contested = selected.excluded[Reason.CONTESTED]
+    if contested:
+        yield (
+            f"settle what is contested ({contested}, flagged in tracemark traces list):"
+            " tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
+        )
+    doubtful = selected.excluded[Reason.EVIDENCE]
+    if not doubtful:
+        return
+    policy = f"change params.yaml: export.evidence {terms.policy} leaves out {doubtful}"
+    siblings = alike() if terms.policy is Policy.UNIQUE else ()
+    if terms.policy is Policy.RECORDED:
+        yield f"{policy} whose run did not record its harness whole, or record runs with tracemark.record"
+    elif siblings:
+        yield (
+            f"{policy}, as no content tells {harness} apart from {', '.join(siblings)} (siblings-alike in"
+            " tracemark harness list): take away what is not in use, or record runs with tracemark.record"
+        )
+    else:
+        yield f"{policy} whose content shows no single harness (fits in tracemark audit TRACE)"
 
 
 def _limits(selected: Selected, caps: Caps, needed: int) -> list[str]:
