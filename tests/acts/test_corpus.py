@@ -11,7 +11,8 @@ import pytest
 
 from tracemark.acts import audit, health, traces
 from tracemark.acts.corpus import Corpus
-from tracemark.errors import ManifestError, UnknownNameError, UsageError
+from tracemark.errors import IntegrityError, ManifestError, UnknownNameError, UsageError
+from tracemark.findings import Severity
 
 from .conftest import Shop, write_version
 
@@ -123,3 +124,18 @@ def test_a_full_disk_is_no_bug_and_no_success(shop: Shop, room: int, command: st
     assert process.returncode == UsageError.exit_code, process.stderr
     assert "TRACEMARK_CATALOGUE=FILE" in process.stderr
     assert health.reindex(shop.root).traces == len(shop.ids())
+
+
+@pytest.mark.parametrize("folder", ["segments/fingerprint=none", "annotations/stamps", "annotations/sources"])
+def test_a_damaged_file_that_decides_exports_stops_them_and_is_an_error_of_every_audit(shop: Shop, folder: str) -> None:
+    shop.accept()
+    path = shop.root / "traces" / folder / f"{'0' * 64}.jsonl.zst"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(next((shop.root / "traces" / "segments").rglob("*.zst")).read_bytes())
+    with pytest.raises(IntegrityError):
+        shop.export()
+    report = audit.audit(shop.root, shop.ids()["t-0"])
+    assert [(found.code, found.where) for found in report.findings if found.severity is Severity.ERROR] == [
+        ("file-damaged", f"{folder}/{path.name}")
+    ]
+    assert report.exit_code == 1
