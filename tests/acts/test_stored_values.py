@@ -11,7 +11,7 @@ import pytest
 from tracemark.acts import decisions, ingest
 from tracemark.acts.corpus import open_store
 from tracemark.model.annotation import Annotation
-from tracemark.model.trace import Trace
+from tracemark.model.trace import Source, Trace
 from tracemark.model.trajectory import problems
 from tracemark.store.selection import Selection
 
@@ -41,7 +41,9 @@ def test_what_the_verbs_store_is_what_the_models_say(shop: Shop) -> None:
     assert {trace.source.format for trace in traces} == {"atif", "journal"}
     assert {trace.harness.declared is not None for trace in traces} == {True, False}
     assert any(trace.harness.contradictions for trace in traces)
-    assert Counter(note.kind for note in notes) == {"stamps": 1, "outcomes": 1, "exports.sft": 1}
+    assert Counter(note.kind for note in notes) == {"stamps": 1, "outcomes": 1, "sources": 1, "exports.sft": 1}
+    (further,) = [note.value["source"] for note in notes if note.kind == "sources"]
+    assert Source.model_validate(further).label == "judged again.jsonl"
 
 
 @pytest.mark.shared_data

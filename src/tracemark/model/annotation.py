@@ -32,7 +32,7 @@ class Annotation(Value):
     format: Literal["tracemark/annotation/1"]
     """Always `tracemark/annotation/1`."""
     kind: str
-    """Which sort of statement: `stamps`, `outcomes`, `exports.sft`, …; also the name of its folder."""
+    """Which sort of statement: `stamps`, `outcomes`, `sources`, `exports.sft`, …; also the name of its folder."""
     trace: Maybe[Digest] = None
     """The trace's id; None for a statement about many, whose `value` names them."""
     tool: Tool

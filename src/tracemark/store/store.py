@@ -15,7 +15,16 @@ from typing import Self
 
 from tracemark import digest
 from tracemark.digest import JSON
-from tracemark.durable import CrashPoint, crash_point, lock, make_folder, publish, set_aside, temporary_folder
+from tracemark.durable import (
+    CrashPoint,
+    crash_point,
+    lock,
+    make_folder,
+    publish,
+    set_aside,
+    temporary_folder,
+    write_atomic,
+)
 from tracemark.errors import IntegrityError, LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
@@ -190,8 +199,8 @@ class Store(Reading):
             return False
         with self.workspace() as folder:
             temporary = folder / "snapshot"
-            temporary.write_bytes(digest.canonical(snapshot) + b"\n")
-            return publish(temporary, path)
+            write_atomic(temporary, digest.canonical(snapshot) + b"\n")
+            return publish(temporary, path, synced=True)
 
     def reindex(self, *, everything: bool = False) -> None:
         """Make the catalogue again from the folder.
