@@ -119,8 +119,8 @@ RECORD = "record at least 1 more successful run under desk_a, then ingest"
 def test_contested_traces_are_to_be_settled_before_more_runs_are_recorded() -> None:
     _, (first, *others) = hints(trace(1, contested=True), trace(2, contested=True))
     assert first == (
-        "settle what is contested (2, flagged in tracemark traces list):"
-        " tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
+        "settle what is contested: tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
+        " (2, flagged in tracemark traces list)"
     )
     assert others == [RECORD]
 

@@ -103,8 +103,8 @@ def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], 
     contested = selected.excluded[Reason.CONTESTED]
     if contested:
         yield (
-            f"settle what is contested ({contested}, flagged in tracemark traces list):"
-            " tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
+            "settle what is contested: tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
+            f" ({contested}, flagged in tracemark traces list)"
         )
     doubtful = selected.excluded[Reason.EVIDENCE]
     if not doubtful:
