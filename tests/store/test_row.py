@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tracemark import digest
 from tracemark.errors import IntegrityError
-from tracemark.store.row import HEAD_FIELDS, head_facts, head_of, project, project_line, trajectory_of, trajectory_slice
+from tracemark.store.row import head_of, project, project_line, trajectory_of, trajectory_slice
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.just("\ud800") | st.integers(2**63, 2**80),
@@ -40,15 +40,6 @@ def test_a_line_projects_as_its_parsed_value_does(make, extra) -> None:
     line = make.trace(1, run={"task": "t\ud800", "attempt": 2**70}, trajectory={"extra": extra})
     value = digest.load_canonical(line)
     assert project_line(line) == project(value, digest.of(value["trajectory"]))
-
-
-def test_the_facts_of_a_head_are_those_of_its_row_and_read_no_catalogue(make) -> None:
-    line = make.trace(1, make.stamp("a"), run={"task": "t-1"}, outcome={"status": "failure", "reward": 0.5})
-    row = project_line(line).row
-    assert head_facts(line) == {field: getattr(row, field) for field in HEAD_FIELDS}
-    assert head_facts(line)["status"] == "failure"
-    with pytest.raises(IntegrityError):
-        head_facts(b'{"format":"tracemark/trace/1","trajectory":{}}')
 
 
 def test_the_head_digest_depends_on_stamp_run_and_outcome_alone(make) -> None:

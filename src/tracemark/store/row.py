@@ -207,21 +207,6 @@ def head_of(line: bytes) -> dict[str, JSON]:
     return head
 
 
-def head_facts(line: bytes) -> dict[str, str | int | float | bool | None]:
-    """Return the `HEAD_FIELDS` of a stored line by name, read from its bytes and not from a catalogue.
-
-    They are what the first statement says: of a trace that was stated again, the present state may differ.
-
-    Raises:
-        IntegrityError: when it is not a line of a trace.
-    """
-    head = head_of(line)
-    try:
-        return dict(zip(HEAD_FIELDS, head_values(**statement(head)), strict=True))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise IntegrityError(f"a line is not a trace: {type(error).__name__}: {error}") from None
-
-
 def _split(line: bytes) -> int:
     # A free member of `run` may have a key of the same name; what precedes the right one is an object once closed.
     start = line.find(_SLICE)
