@@ -19,7 +19,7 @@ class Read:
     def __init__(self, plan: source.Plan) -> None:
         self.plan = plan
         self.items = [item for job in plan.jobs for item in source.read(job)]
-        self.traces = [item for item in self.items if isinstance(item, Imported)]
+        self.traces = [item for item in self.items if isinstance(item, Imported) and not item.embedded]
         self.refused = [*plan.refused, *(item for item in self.items if isinstance(item, Refused))]
 
     @property

@@ -138,6 +138,13 @@ def test_a_continuation_is_one_wherever_it_lies(inbox: Any, document: Make, wher
     assert runs["s-2"]["continues"] == ("all.jsonl" if where == "lines" else "first.json")
 
 
+def test_what_is_embedded_is_given_once_more_marked_so(inbox: Any, document: Make) -> None:
+    inbox.write("parent.json", naming(document(1), trajectory_path="child.json"))
+    inbox.write("child.json", document(2))
+    given = {item.trajectory["session_id"]: (item.embedded, item.run.get("role")) for item in inbox.read().items}
+    assert given == {"s-1": (False, None), "s-2": (True, "subagent")}
+
+
 MARKS: dict[str, tuple[dict[str, Any], str]] = {
     "the session of its parent": ({"extra": {"parent_session_id": "s"}}, "subagent"),
     "the number of a summary": ({"extra": {"summarization_index": 1}}, "subagent"),

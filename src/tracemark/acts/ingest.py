@@ -264,7 +264,7 @@ class _Run:
         for trace_id, stamp in result.second:
             second.setdefault(trace_id, []).append(stamp)
         known = self._known.among(trace_id for trace_id, _ in result.contradicted) | second.keys()
-        context = JobContext(result.name, second, _repeated(result.drafts))
+        context = JobContext(result.name, second, _repeated(result.drafts), result.embedded)
         self._commit([self._known.settle(draft, context) for draft in result.drafts], result.refuted)
         self._judge(result.contradicted, known)
         if result.refusals is not None:

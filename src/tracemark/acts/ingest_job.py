@@ -81,6 +81,8 @@ class JobResult:
     """Fingerprint of the harness that was claimed for all of the job; None when none was."""
     seen: Seen = field(default_factory=Seen)
     """What the traces show where one was claimed."""
+    embedded: set[str] = field(default_factory=set)
+    """Ids of traces that are embedded in others: they only say of a known trace that it is a part."""
     _said: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, found: Finding) -> None:
@@ -106,7 +108,7 @@ class JobResult:
 def work(job: IngestJob) -> JobResult:
     """Read, stamp and pack the records of one job."""
     result = JobResult(name=job.name, claim=job.claim)
-    writer = DraftWriter(job.folder, job.stem)
+    writer, parts = DraftWriter(job.folder, job.stem), DraftWriter(job.folder, f"{job.stem}.parts")
     stamper = Stamper(job.known)
     claim = job.known.get(job.claim) if job.claim is not None else None
     refusals = _Refusals(job.folder, job.stem, result)
@@ -114,8 +116,8 @@ def work(job: IngestJob) -> JobResult:
         if isinstance(item, Refused):
             refusals.add(item)
         else:
-            _add(item, stamper, claim, writer, result)
-    result.drafts = writer.close()
+            _add(item, stamper, claim, parts if item.embedded else writer, result)
+    result.drafts = writer.close() + parts.close()
     refusals.close()
     return result
 
@@ -195,6 +197,9 @@ def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftW
         result.note_alike(found, item.source["label"])
     line = line_of(statement, item.source, item.trajectory_bytes)
     writer.add(line, project({**statement, "source": item.source, "trajectory": item.trajectory}, trace_id))
+    if item.embedded:
+        result.embedded.add(trace_id)
+        return
     if stamped.stamp.get("contradictions") and (named := harness_named(stamped.stamp)) is not None:
         result.refuted.setdefault(trace_id, set()).add(named)
     if stamped.second is not None:

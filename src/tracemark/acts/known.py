@@ -78,6 +78,8 @@ class JobContext:
     """Trace id to the claimed stamps, where the trace itself says something else of its harness."""
     repeated: Collection[str] = frozenset()
     """Ids of traces that are in more than one draft of the job."""
+    embedded: Collection[str] = frozenset()
+    """Ids of traces that are embedded in others: of known ones they say that they are parts, others are dropped."""
     judged: set[str] = field(default_factory=set)
     """Those of `second` that have been settled."""
     fresh: dict[str, Stored] = field(default_factory=dict)
@@ -123,6 +125,9 @@ class Known:
         rows = [projection.row for projection in draft.projections]
         known = self._lookup([row.trace_id for row in rows])
         known |= {row.trace_id: context.fresh[row.trace_id] for row in rows if row.trace_id in context.fresh}
+        if all(row.trace_id in context.embedded and row.trace_id not in known for row in rows):
+            draft.discard()
+            return Settled()
         readings = readings_of(self._stores, draft, (row for row in rows if row.trace_id not in known))
         if not any(row.trace_id in context.second or row.trace_id in context.repeated for row in rows):
             if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
@@ -171,6 +176,8 @@ class Known:
             for line, projection in entries:
                 row, trace_id = projection.row, projection.row.trace_id
                 stored = known.get(trace_id)
+                if stored is None and trace_id in context.embedded:
+                    continue
                 if stored is not None and stored.row.head == row.head:
                     settled.count["duplicates"] += 1
                 elif trace_id in said:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tracemark import digest
@@ -107,8 +108,10 @@ class AtifImporter:
         return "line" if head.lines and "__header__" not in head.members else "document"
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
-        """Yield the trace of each document in the record; nothing for a document that is embedded in another."""
+        """Yield the trace of each document in the record, marked when it is embedded in another."""
         if atif_join.is_embedded_elsewhere(self.trace, record):
+            traces = (self.trace(record, one) for one in documents(record) if isinstance(one, Document))
+            yield from (replace(trace, embedded=True) for trace in traces if isinstance(trace, Imported))
             return
         if record.raw.startswith(b'{"__header__"'):
             yield from self._stream(record)

@@ -72,6 +72,9 @@ class Imported:
     """The observed half of the stamp: component to `{"part", "form", "digest"}`; empty when nothing can be taken."""
     where: str
     """Label and line, or label and byte range: for findings, not stored."""
+    embedded: bool = False
+    """Whether it is embedded in another trace of the source. It is no trace of its own then, and is given only so that
+    one that was stored before, when nobody knew, is called a part."""
     findings: tuple[Finding, ...] = ()
     """What of the record was seen and not understood, where the trace says less for it; not stored."""
 
@@ -181,7 +184,7 @@ class Importer(Protocol):
         ...
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
-        """Yield the traces of one record; nothing when it is part of another. Never raises for content."""
+        """Yield the traces of one record, `embedded` when it is within another. Never raises for content."""
         ...
 
 
