@@ -15,9 +15,13 @@ and `empty_extra`, all optional. A stamp that names another trajectory than the 
 digests, but its evidence falls to `claimed`.
 
 Documents that belong together: a sub-agent's document in the same folder is embedded where the main one names it by
-`trajectory_path`, and is not a trace of its own; found alone it has `run.role` subagent. A continuation is a trace of
-its own with `run.role` continuation, linked by `run.continues` and `run.continued_by` (file names as the producer wrote
-them).
+`trajectory_path`, and is not a trace of its own; found elsewhere or alone it has `run.role` subagent. A continuation is
+a trace of its own with `run.role` continuation, linked by `run.continues` and `run.continued_by` (file names as the
+producer wrote them). Neither is ever a demonstration. A document is a part when another one of the source names it, by
+path (also in a folder below, in an archive, or packed) or by trajectory id, session id or file name (an element of an
+array, a line, a member of an archive, in the folder of the other or below); when it is embedded in another; or when it
+says so itself: `parent_session_id`, `summarization_index` or `continuation_index` in `agent.extra`, an agent whose name
+ends in `-summarization-…`, steps with `is_copied_context`.
 """
 
 from __future__ import annotations
@@ -66,7 +70,7 @@ MEMBERS = (
     ("`extra.tracemark.outcome` of the root", "outcome"),
     ("`extra.tracemark.harness`, `extra.tracemark.trajectory` of the root", "the stamp, and the trace that it is of"),
     ("`agent.model_name`", "run.model.name"),
-    ("`continued_trajectory_ref`; `parent_session_id`, `continuation_index` in `agent.extra`", "links and run.role"),
+    ("`continued_trajectory_ref`; what marks a part, see above", "links and run.role"),
     *atif_harbor.MEMBERS,
 )
 """What gives run and outcome, beside the trajectory itself."""

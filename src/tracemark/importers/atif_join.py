@@ -1,6 +1,7 @@
 """ATIF documents of one folder that belong together: sub-agents are embedded, continuations are linked.
 
-A name that comes out of a document is only ever looked up as a plain file name in the document's own folder.
+Only a plain file name in the document's own folder is ever opened because a document names it; what is named elsewhere
+in the source is recognised when its turn comes (`links`), and is a part without being embedded.
 """
 
 from __future__ import annotations
