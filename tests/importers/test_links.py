@@ -138,6 +138,14 @@ def test_a_continuation_is_one_wherever_it_lies(inbox: Any, document: Make, wher
     assert runs["s-2"]["continues"] == ("all.jsonl" if where == "lines" else "first.json")
 
 
+@pytest.mark.parametrize("shift", range(0, 60, 7))
+def test_a_reference_deep_in_a_long_file_is_found(inbox: Any, document: Make, shift: int) -> None:
+    filler = json.dumps(document(9, notes="x" * (1_048_576 - 600 - shift))) + "\n"
+    last = json.dumps(naming(document(1), trajectory_path="kid.json")) + "\n"
+    inbox.write("all.jsonl", filler + last + json.dumps(document(2, trajectory_id="kid")) + "\n")
+    assert roles(inbox) == {"s-9": None, "s-1": None, "s-2": "subagent"}
+
+
 def test_what_is_embedded_is_given_once_more_marked_so(inbox: Any, document: Make) -> None:
     inbox.write("parent.json", naming(document(1), trajectory_path="child.json"))
     inbox.write("child.json", document(2))

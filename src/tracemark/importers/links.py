@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tracemark.importers.base import Context, Document, Refused
+from tracemark.importers.compression import BrokenError, TooMuchError, expanded
 from tracemark.importers.documents import documents, elements
 from tracemark.importers.records import Piece, records
 
@@ -24,6 +25,8 @@ _MARKS = (b'_trajectory_ref"', b'"subagent_trajectories"')
 
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
 _DEPTH = 8
+_BLOCK = 1_048_576
+_LONGEST = max(map(len, _MARKS))
 
 
 class _Named(NamedTuple):
@@ -44,6 +47,9 @@ class Links:
 
     def note(self, piece: Piece) -> None:
         """Look into the documents of a piece for what they name."""
+        # looking for a text in large blocks costs a fraction of cutting a file into lines, and few files hold one
+        if not _may_name_any(piece):
+            return
         for record in records(piece):
             if isinstance(record, Refused) or not may_name(record.raw):
                 continue
@@ -124,6 +130,21 @@ class Links:
 def may_name(data: bytes) -> bool:
     """Return False only for a text without a reference to another document, or an embedded one."""
     return any(mark in data for mark in _MARKS)
+
+
+def _may_name_any(piece: Piece) -> bool:
+    """Return False only where no document of a piece names another."""
+    before = b""
+    try:
+        with expanded(piece.path, piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
+            while block := stream.read(_BLOCK):
+                if may_name(block) or may_name(before + block[:_LONGEST]):
+                    return True
+                before = block[-_LONGEST:]
+    except (TooMuchError, BrokenError, OSError):
+        # whatever precedes the fault is read all the same, and the fault is reported there
+        return True
+    return False
 
 
 def named_role(document: dict[str, Any], context: Context) -> tuple[str | None, str | None]:
