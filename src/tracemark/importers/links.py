@@ -21,12 +21,13 @@ from tracemark.importers.compression import BrokenError, TooMuchError, expanded
 from tracemark.importers.documents import documents, elements
 from tracemark.importers.records import Piece, records
 
-_MARKS = (b'_trajectory_ref"', b'"subagent_trajectories"')
+_REFERENCE = b'_trajectory_ref"'
+_MARKS = (_REFERENCE, b'"subagent_trajectories"')
 
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
 _DEPTH = 8
 _BLOCK = 1_048_576
-_LONGEST = max(map(len, _MARKS))
+_LONGEST = len(_REFERENCE)
 
 
 class _Named(NamedTuple):
@@ -45,10 +46,11 @@ class Links:
         self._named: dict[str, _Named] = {}
         self._seen: dict[str, tuple[frozenset[str], Mapping[str, str]]] = {}
 
-    def note(self, piece: Piece) -> None:
-        """Look into the documents of a piece for what they name."""
-        # looking for a text in large blocks costs a fraction of cutting a file into lines, and few files hold one
-        if not _may_name_any(piece):
+    def note(self, piece: Piece, is_likely: bool) -> None:
+        """Look into the documents of a piece for what they name; `is_likely` when it is known that `may_name` holds."""
+        # looking for one text in large blocks costs a fraction of cutting a file into lines, and few files hold it; who
+        # embeds a trajectory refers to it, so this text is enough
+        if not is_likely and not _refers(piece):
             return
         for record in records(piece):
             if isinstance(record, Refused) or not may_name(record.raw):
@@ -132,13 +134,13 @@ def may_name(data: bytes) -> bool:
     return any(mark in data for mark in _MARKS)
 
 
-def _may_name_any(piece: Piece) -> bool:
-    """Return False only where no document of a piece names another."""
+def _refers(piece: Piece) -> bool:
+    """Return False only where no document of a piece refers to another, embedded or not."""
     before = b""
     try:
         with expanded(piece.path, piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
             while block := stream.read(_BLOCK):
-                if may_name(block) or may_name(before + block[:_LONGEST]):
+                if _REFERENCE in block or _REFERENCE in before + block[:_LONGEST]:
                     return True
                 before = block[-_LONGEST:]
     except (TooMuchError, BrokenError, OSError):

@@ -197,7 +197,7 @@ class _Planner:
             planned = piece._replace(format=found.importer.name, unit=found.importer.unit(head))
             self._pieces.append((planned, size))
             if found.importer.name == _LINKING and (not head.complete or may_name(head.data)):
-                self._links.note(planned)
+                self._links.note(planned, head.complete)
 
     def _refuse(self, code: str, piece: Piece, message: str, hint: str | None = None) -> None:
         self.refused.append(partial(refuse_piece, code, piece, message, hint))
