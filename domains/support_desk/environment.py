@@ -49,6 +49,10 @@ class Environment:
         """Throw the copy away."""
         self.connection.close()
 
+    def __del__(self) -> None:
+        """Throw the copy away with the environment, where nobody did before."""
+        self.close()
+
 
 @cache
 def _original() -> sqlite3.Connection:
