@@ -175,15 +175,14 @@ class _Refusals:
             self._result.refusals = self._path
 
 
-def line_of(statement: Mapping[str, Any], source: Mapping[str, Any], trajectory: bytes) -> bytes:
-    """Return the stored line, the trajectory's canonical bytes as they are.
+def line_of(head: bytes, source: Mapping[str, Any], trajectory: bytes) -> bytes:
+    """Return the stored line, its parts as they are.
 
     Args:
-        statement: the members `harness`, `outcome` and `run`.
+        head: canonical JSON of `{harness, outcome, run}`.
         source: where it came from.
         trajectory: canonical bytes.
     """
-    head = digest.canonical(statement)
     return b"".join((_BEGIN, head[1:-1], b',"source":', digest.canonical(source), b',"trajectory":', trajectory, b"}"))
 
 
@@ -195,8 +194,10 @@ def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftW
     statement = {"harness": stamped.stamp, "outcome": item.outcome, "run": item.run}
     for found in item.findings:
         result.note_alike(found, item.source["label"])
-    line = line_of(statement, item.source, item.trajectory_bytes)
-    writer.add(line, project({**statement, "source": item.source, "trajectory": item.trajectory}, trace_id))
+    head = digest.canonical(statement, finite=True)
+    line = line_of(head, item.source, item.trajectory_bytes)
+    stored = {**statement, "source": item.source, "trajectory": item.trajectory}
+    writer.add(line, project(stored, trace_id, head))
     if item.embedded:
         result.embedded.add(trace_id)
         return

@@ -388,4 +388,4 @@ def _superseding(line: bytes, ids: list[str]) -> bytes:
     head = head_of(line)
     source = {**head["source"], "supersedes": ids}
     statement = {name: head[name] for name in ("harness", "outcome", "run")}
-    return line_of(statement, source, trajectory_slice(line))
+    return line_of(digest.canonical(statement), source, trajectory_slice(line))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracemark import digest
@@ -303,6 +304,7 @@ def _where(template: _Template, found: list[tuple[str, str, int | None]]) -> lis
     return found if template.anywhere else found[:1]
 
 
+@lru_cache(maxsize=1024)
 def _proves(fitting: Pattern) -> bool:
     if not (fitting.begins and fitting.ends) or fitting.size < MINIMUM_LITERAL:
         return False

@@ -200,7 +200,7 @@ def _facts(
     """
     carried, trial = found
     links = atif_join.links_of(value, context)
-    whole = carried.run is not None and carried.trajectory == digest.sha256(raw)
+    whole = carried.run is not None and carried.trajectory is not None and carried.trajectory == digest.sha256(raw)
     if carried.run is None:
         run = {**trial.run, **links}
     else:

@@ -195,9 +195,10 @@ def _link(
     observations: list[tuple[int, str]],
 ) -> bool:
     """Add the calls and the observations of one step; return whether every named call is one of the step's."""
+    results = observation["results"] if observation else ()
     answers: dict[str, tuple[str, Any]] = {}
     unnamed: list[tuple[str, Any]] = []
-    for result in observation["results"] if observation else ():
+    for result in results:
         content = result.get("content")
         if content is None:
             text = ""
@@ -205,6 +206,10 @@ def _link(
             text = content if content.__class__ is str else text_of(content)
             observations.append((index, text))
         name = result.get("source_call_id")
+        if len(results) == 1 == len(tool_calls) and name == tool_calls[0]["tool_call_id"]:
+            # most steps are one call and its answer, and need no tables
+            _note(index, tool_calls[0]["function_name"], (text, result.get("extra")), calls)
+            return True
         if name is None:
             unnamed.append((text, result.get("extra")))
         else:
@@ -216,14 +221,17 @@ def _link(
             found += 1
         elif position < len(unnamed):
             answer = unnamed[position]
-        name = call["function_name"]
-        known = calls.get(name)
-        # reading an answer costs more than the rest of a call, and one good answer is all that is asked for
-        if known is None or known[2] != "ok":
-            kind = _kind_of(answer)
-            if known is None or kind == "ok":
-                calls[name] = (name, index, kind)
+        _note(index, call["function_name"], answer, calls)
     return not answers or (len(answers) == 1 and found > 0) or _all_named(answers, tool_calls)
+
+
+def _note(index: int, name: str, answer: tuple[str, Any] | None, calls: dict[str, tuple[str, int, str]]) -> None:
+    """Add a call; reading its answer costs more than the rest of it, and one good answer is all that is asked for."""
+    known = calls.get(name)
+    if known is None or known[2] != "ok":
+        kind = _kind_of(answer)
+        if known is None or kind == "ok":
+            calls[name] = (name, index, kind)
 
 
 def _kind_of(answer: tuple[str, Any] | None) -> str:

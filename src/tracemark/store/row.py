@@ -121,12 +121,13 @@ class Projection(NamedTuple):
     """What `find` searches: task, first user message, last message, tool names."""
 
 
-def project(line: Mapping[str, JSON], trace_id: str) -> Projection:
+def project(line: Mapping[str, JSON], trace_id: str, head: bytes | None = None) -> Projection:
     """Return what the catalogue holds of a parsed trace line.
 
     Args:
         line: the members `harness`, `outcome`, `run`, `source` and `trajectory`; only read.
         trace_id: SHA-256 of the trajectory's canonical bytes, 64 hexadecimal digits.
+        head: canonical JSON of `{harness, outcome, run}`, where somebody wrote it already; None writes it.
     """
     source = line["source"]
     stated = statement(line)
@@ -134,7 +135,7 @@ def project(line: Mapping[str, JSON], trace_id: str) -> Projection:
     row = TraceRow(
         bytes.fromhex(trace_id),
         bytes.fromhex(source.get("raw", "")),
-        bytes.fromhex(digest.of(stated)),
+        bytes.fromhex(digest.of(stated) if head is None else digest.sha256(head)),
         *head_values(**stated),  # type: ignore[arg-type,call-arg]
         copied,
         uncalled,
