@@ -16,6 +16,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tracemark import engine
 from tracemark.importers.base import Context, Document, Refused
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded
 from tracemark.importers.documents import documents, elements
@@ -41,6 +42,7 @@ class Links:
     """The references of one source, collected file by file."""
 
     def __init__(self) -> None:
+        self._doubtful: list[Piece] = []
         self._owners: dict[str, list[Piece]] = {}
         self._before: dict[str, str] = {}
         self._named: dict[str, _Named] = {}
@@ -48,10 +50,23 @@ class Links:
 
     def note(self, piece: Piece, is_likely: bool) -> None:
         """Look into the documents of a piece for what they name; `is_likely` when it is known that `may_name` holds."""
-        # looking for one text in large blocks costs a fraction of cutting a file into lines, and few files hold it; who
-        # embeds a trajectory refers to it, so this text is enough
-        if not is_likely and not _refers(piece):
-            return
+        if is_likely:
+            self._look_into(piece)
+        else:
+            self._doubtful.append(piece)
+
+    def settle(self) -> None:
+        """Look into the pieces of which it was not known whether they name anything; to be called after the last one.
+
+        Looking for one text in large blocks costs a fraction of cutting a file into lines, and few files hold it; who
+        embeds a trajectory refers to it, so this text is enough.
+        """
+        doubtful, self._doubtful = self._doubtful, []
+        for piece, refers in zip(doubtful, engine.run(_refers, doubtful), strict=True):
+            if refers:
+                self._look_into(piece)
+
+    def _look_into(self, piece: Piece) -> None:
         for record in records(piece):
             if isinstance(record, Refused) or not may_name(record.raw):
                 continue
