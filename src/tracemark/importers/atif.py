@@ -145,7 +145,7 @@ class AtifImporter:
         fault = atif_repair.raise_version(value, repairs)
         if fault:
             return refuse("newer-format", document, fault)
-        if b"trajectory_path" in document.raw:
+        if context.refers and b"trajectory_path" in document.raw:
             repairs += atif_join.embed(value, context)
         walked = _judge(value, repairs)
         if isinstance(walked, str):

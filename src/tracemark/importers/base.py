@@ -118,6 +118,8 @@ class Context(NamedTuple):
     """Ids that documents of this folder, or of one above it, give to sub-agents' trajectories."""
     after: Mapping[str, str] = _NOTHING
     """Ids that they give to continuations, each with the name of the file that does."""
+    refers: bool = True
+    """False when it is known that no document of the file refers to another."""
     limits: Limits = Limits()
     memory: dict[Any, Any] | None = None
     """What an importer wants to remember of a folder for the time of one job; None: nothing is."""

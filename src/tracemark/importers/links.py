@@ -43,6 +43,7 @@ class Links:
 
     def __init__(self) -> None:
         self._doubtful: list[Piece] = []
+        self._plain: set[str] = set()
         self._owners: dict[str, list[Piece]] = {}
         self._before: dict[str, str] = {}
         self._named: dict[str, _Named] = {}
@@ -65,6 +66,8 @@ class Links:
         for piece, refers in zip(doubtful, engine.run(_refers, doubtful), strict=True):
             if refers:
                 self._look_into(piece)
+            else:
+                self._plain.add(_place(piece))
 
     def _look_into(self, piece: Piece) -> None:
         for record in records(piece):
@@ -104,9 +107,11 @@ class Links:
 
         Documents that are parts of one another in a circle are parts of nothing.
         """
+        place = _place(piece)
+        if place in self._plain:
+            piece = piece._replace(context=piece.context._replace(refers=False))
         if not self._named:
             return piece
-        place = _place(piece)
         owners = [owner for owner in self._owners.get(place, ()) if self._has_top(_place(owner), {place})]
         parts, after = self._around(posixpath.dirname(piece.path))
         beside = [one for one in owners if not one.packed and one.context.folder == piece.context.folder]
