@@ -104,7 +104,7 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
     content = Content(
         messages=messages,
         tools=tools,
-        tools_key=None if tools is None else digest.canonical(tools),
+        tools_key=None if tools is None else digest.canonical(tools, finite=True),
         calls=list(calls.values()),
         observations=observations,
         prompt_cut=prompt_cut,

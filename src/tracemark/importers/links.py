@@ -156,13 +156,15 @@ def may_name(data: bytes) -> bool:
 
 def _refers(piece: Piece) -> bool:
     """Return False only where no document of a piece refers to another, embedded or not."""
-    before = b""
+    # one block for the whole file, with the end of the last one in front
+    block = bytearray(_LONGEST + _BLOCK)
+    fresh = memoryview(block)[_LONGEST:]
     try:
         with expanded(piece.path, piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
-            while block := stream.read(_BLOCK):
-                if _REFERENCE in block or _REFERENCE in before + block[:_LONGEST]:
+            while size := stream.readinto(fresh):  # type: ignore[attr-defined]  # every binary stream of ours has it
+                if block.find(_REFERENCE, 0, _LONGEST + size) >= 0:
                     return True
-                before = block[-_LONGEST:]
+                block[:_LONGEST] = block[size : size + _LONGEST]
     except (TooMuchError, BrokenError, OSError):
         # whatever precedes the fault is read all the same, and the fault is reported there
         return True
