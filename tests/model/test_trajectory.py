@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tracemark.importers.content import walk
 from tracemark.importers.strict import fast
-from tracemark.model.atif import is_timestamp
+from tracemark.model.atif import are_timestamps, is_timestamp
 from tracemark.model.trajectory import problems
 
 ROOT = Path(__file__).parents[2]
@@ -129,6 +129,26 @@ def test_a_time_needs_no_zone(text: str) -> None:
 )
 def test_what_strict_readers_refuse_is_no_time(text: str) -> None:
     assert not is_timestamp(text)
+
+
+TIMES = (
+    "2026-01-31T12:00:00Z",
+    "2026-01-31 12:00",
+    "20260131",
+    "2026-01-31T24:00:00Z",
+    "2026-01-31 24:00",
+    "2026-01-31Z10:00:00",
+    "2026-01-31\n10:00:00",
+    "2026-01-31T12:00:00Z\n",
+    "yesterday",
+    "",
+    "Z",
+)
+
+
+@given(st.lists(st.sampled_from(TIMES), max_size=4))
+def test_many_times_are_judged_like_each_of_them(texts: list[str]) -> None:
+    assert are_timestamps(texts) == all(map(is_timestamp, texts))
 
 
 # The properties bend a valid document in up to two places: a member is replaced, removed or added.

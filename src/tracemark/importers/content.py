@@ -18,9 +18,10 @@ from tracemark import digest
 from tracemark.harness.match import Content
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
 from tracemark.importers.base import verbatim_digest
-from tracemark.model.atif import is_timestamp
+from tracemark.model.atif import AGENT_ONLY, are_timestamps
 
-_MISSING = (None.__class__, int)
+_COUNTS = frozenset((None.__class__, int))
+_TOTAL_COUNTS = ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_steps")
 _CACHE_SIZE = 256
 _CACHED_KEY = 262_144
 _OPENINGS = (
@@ -77,27 +78,44 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
         prompt_cut: the separator that the format fixes between template and task; None when it fixes none.
         tools_known_empty: whether an empty list of tools is what the model was really sent.
     """
+    content, is_linked = _read(trajectory, prompt_cut, tools_known_empty)
+    return Walk(content, is_linked and _is_sound(trajectory))
+
+
+def content_of(trajectory: dict[str, Any], *, prompt_cut: str | None = None) -> Content:
+    """Return the content of a stored trajectory: what `walk` gives of it, without judging again whether it is sound."""
+    return _read(trajectory, prompt_cut, tools_known_empty=False)[0]
+
+
+def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty: bool) -> tuple[Content, bool]:
+    """Return the content, and whether every answer that names a call names one of its own step's."""
     messages: list[tuple[str, str, int]] = []
     calls: dict[str, tuple[str, int, str]] = {}
     observations: list[tuple[int, str]] = []
-    sound = _whole_metrics(trajectory)
-    waiting = True
+    is_linked, waiting = True, True
     for index, step in enumerate(trajectory["steps"], 1):
         get = step.get
-        step_id, source, time = step["step_id"], step["source"], get("timestamp")
-        if step_id != index or step_id.__class__ is not int or not (time is None or is_timestamp(time)):
-            sound = False
-        if source == "agent":
-            if waiting and get("llm_call_count") != 0:
-                waiting = False
-            sound = _counted(get("metrics")) and sound
-        elif not _plain(get):
-            sound = False
         if waiting:
-            messages.append((source, text_of(step["message"]), index))
+            if step["source"] == "agent" and get("llm_call_count") != 0:
+                waiting = False
+            else:
+                messages.append((step["source"], text_of(step["message"]), index))
         observation, tool_calls = get("observation"), get("tool_calls")
-        if observation or tool_calls:
-            sound = _link(index, tool_calls or (), observation, calls, observations) and sound
+        results: Sequence[dict[str, Any]] = observation["results"] if observation else ()
+        if tool_calls and len(tool_calls) == 1 == len(results):
+            # most steps are one call and its answer, and need no tables
+            call, result = tool_calls[0], results[0]
+            if result.get("source_call_id") == call["tool_call_id"]:
+                content = result.get("content")
+                text = content if content.__class__ is str else text_of(content)
+                if content is not None:
+                    observations.append((index, text))
+                name = call["function_name"]
+                if name not in calls or calls[name][2] != "ok":
+                    _note(index, name, (text, result.get("extra")), calls)
+                continue
+        if (results or tool_calls) and not _link(index, tool_calls or (), results, calls, observations):
+            is_linked = False
     tools = trajectory["agent"].get("tool_definitions")
     if not tools:
         tools = [] if tools_known_empty and not calls else None
@@ -109,38 +127,7 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
         observations=observations,
         prompt_cut=prompt_cut,
     )
-    return Walk(content, sound)
-
-
-def content_of(trajectory: dict[str, Any], *, prompt_cut: str | None = None) -> Content:
-    """Return the content of a stored trajectory: what `walk` gives of it, without judging again whether it is sound.
-
-    A loop of its own: one that both share would ask the judging walk, the hottest loop of ingest, at every step what it
-    is for, or make an audit judge a store that was judged when it was written. A test holds the two together.
-    """
-    messages: list[tuple[str, str, int]] = []
-    calls: dict[str, tuple[str, int, str]] = {}
-    observations: list[tuple[int, str]] = []
-    waiting = True
-    for index, step in enumerate(trajectory["steps"], 1):
-        get = step.get
-        if waiting:
-            if step["source"] == "agent" and get("llm_call_count") != 0:
-                waiting = False
-            else:
-                messages.append((step["source"], text_of(step["message"]), index))
-        observation, tool_calls = get("observation"), get("tool_calls")
-        if observation or tool_calls:
-            _link(index, tool_calls or (), observation, calls, observations)
-    tools = trajectory["agent"].get("tool_definitions") or None
-    return Content(
-        messages=messages,
-        tools=tools,
-        tools_key=None if tools is None else digest.canonical(tools, finite=True),
-        calls=list(calls.values()),
-        observations=observations,
-        prompt_cut=prompt_cut,
-    )
+    return content, is_linked
 
 
 def observed(content: Content, *, main_agent: bool = True) -> Observed:
@@ -161,55 +148,46 @@ def observed(content: Content, *, main_agent: bool = True) -> Observed:
     return found
 
 
-def _whole_metrics(trajectory: dict[str, Any]) -> bool:
-    final = trajectory.get("final_metrics")
-    return not final or all(
-        final.get(name).__class__ in _MISSING
-        for name in ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_steps")
-    )
-
-
-def _counted(metrics: dict[str, Any] | None) -> bool:
-    return not metrics or (
-        metrics.get("prompt_tokens").__class__ in _MISSING
-        and metrics.get("completion_tokens").__class__ in _MISSING
-        and metrics.get("cached_tokens").__class__ in _MISSING
-    )
-
-
-def _plain(get: Any) -> bool:
-    return (
-        get("tool_calls") is None
-        and get("metrics") is None
-        and get("reasoning_content") is None
-        and get("model_name") is None
-        and get("reasoning_effort") is None
-    )
+def _is_sound(trajectory: dict[str, Any]) -> bool:
+    """Return whether nothing is met that the models might reject and a JSON Schema cannot say."""
+    times: list[str] = []
+    for index, step in enumerate(trajectory["steps"], 1):
+        get = step.get
+        step_id, time = step["step_id"], get("timestamp")
+        if step_id != index or step_id.__class__ is not int:
+            return False
+        if time is not None:
+            times.append(time)
+        if step["source"] == "agent":
+            metrics = get("metrics")
+            if metrics and not (
+                metrics.get("prompt_tokens").__class__ in _COUNTS
+                and metrics.get("completion_tokens").__class__ in _COUNTS
+                and metrics.get("cached_tokens").__class__ in _COUNTS
+            ):
+                return False
+        elif any(get(name) is not None for name in AGENT_ONLY):
+            return False
+    final = trajectory.get("final_metrics") or {}
+    return all(final.get(name).__class__ in _COUNTS for name in _TOTAL_COUNTS) and are_timestamps(times)
 
 
 def _link(
     index: int,
-    tool_calls: Any,
-    observation: dict[str, Any] | None,
+    tool_calls: Sequence[dict[str, Any]],
+    results: Sequence[dict[str, Any]],
     calls: dict[str, tuple[str, int, str]],
     observations: list[tuple[int, str]],
 ) -> bool:
     """Add the calls and the observations of one step; return whether every named call is one of the step's."""
-    results = observation["results"] if observation else ()
     answers: dict[str, tuple[str, Any]] = {}
     unnamed: list[tuple[str, Any]] = []
     for result in results:
         content = result.get("content")
-        if content is None:
-            text = ""
-        else:
-            text = content if content.__class__ is str else text_of(content)
+        text = text_of(content)
+        if content is not None:
             observations.append((index, text))
         name = result.get("source_call_id")
-        if len(results) == 1 == len(tool_calls) and name == tool_calls[0]["tool_call_id"]:
-            # most steps are one call and its answer, and need no tables
-            _note(index, tool_calls[0]["function_name"], (text, result.get("extra")), calls)
-            return True
         if name is None:
             unnamed.append((text, result.get("extra")))
         else:

@@ -22,7 +22,7 @@ from tracemark.importers.compression import BrokenError, TooMuchError, expanded
 from tracemark.importers.documents import documents, elements
 from tracemark.importers.records import Piece, records
 
-_REFERENCE = b'_trajectory_ref"'
+_REFERENCE = b"_trajectory_ref"
 _MARKS = (_REFERENCE, b'"subagent_trajectories"')
 
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
@@ -173,6 +173,8 @@ def _refers(piece: Piece) -> bool:
 
 def named_role(document: dict[str, Any], context: Context) -> tuple[str | None, str | None]:
     """Return the role that other documents give this one by its ids, or None, and the name of what it continues."""
+    if not context.parts and not context.after:
+        return None, None
     ids = set(_ids(document))
     if not context.parts.isdisjoint(ids):
         return "subagent", None
