@@ -37,7 +37,7 @@ lint: $(READY)
 	$(BIN)/ruff check $(CODE)
 
 types: $(READY)
-	$(BIN)/mypy src domains docs
+	$(BIN)/mypy src domains docs benchmarks
 
 imports: $(READY)
 	$(BIN)/lint-imports --no-cache

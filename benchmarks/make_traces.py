@@ -18,6 +18,7 @@ import sys
 import sysconfig
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -53,10 +54,10 @@ def texts() -> tuple[list[tuple[str, str]], list[str]]:
     return pool, [d for d in docs if 60 < len(d) < 600]
 
 
-def make_harness(index: int, folder: Path, docs: list[str], rng: random.Random) -> tuple[str, list[dict]]:
+def make_harness(index: int, folder: Path, docs: list[str], rng: random.Random) -> tuple[str, list[Any]]:
     """Write one harness version; return its system prompt and tool definitions."""
     prompt = f"You are a careful software agent (rules {index}). " + " ".join(rng.choice(docs) for _ in range(6))
-    tools = []
+    tools: list[Any] = []
     for name, (text, keys) in TOOL_NAMES.items():
         properties = {k: {"type": "string", "description": rng.choice(docs)[:120]} for k in keys}
         description = f"{text} {rng.choice(docs)}"
@@ -111,12 +112,12 @@ def observation(r: random.Random, pool: list[tuple[str, str]]) -> tuple[str, str
     return name, "Traceback (most recent call last):\n" + source[:n]
 
 
-def trajectory(i: int, n: int, seed: int, harnesses: list, pool: list, docs: list[str]) -> tuple[int, bytes]:
+def trajectory(i: int, n: int, seed: int, harnesses: list[Any], pool: list[Any], docs: list[str]) -> tuple[int, bytes]:
     """Return the harness index and the JSON line of trajectory i."""
     r = random.Random(seed * 1_000_003 + i)
     h = r.choices(range(6), SHARES)[0]
     prompt, tools = harnesses[h]
-    steps: list[dict] = [
+    steps: list[Any] = [
         {"step_id": 1, "source": "system", "message": prompt},
         {"step_id": 2, "source": "user", "message": " ".join(r.choice(docs) for _ in range(3))},
     ]

@@ -108,20 +108,26 @@ def corpus(folder: Path, data: Path, inbox: str) -> Path:
     shutil.copytree(data / "harness_versions", folder / "harness_versions", dirs_exist_ok=True)
     for harness in HARNESSES:
         batch = folder / "inbox" / harness
-        batch.mkdir(parents=True)
-        (batch / f"{harness}.jsonl").hardlink_to(data / inbox / f"{harness}.jsonl")
+        if inbox == "files":
+            shutil.copytree(data / inbox / harness, batch, copy_function=os.link)
+        else:
+            batch.mkdir(parents=True)
+            (batch / f"{harness}.jsonl").hardlink_to(data / inbox / f"{harness}.jsonl")
         (batch / "batch.yaml").write_text(f"harness: {harness}\n")
     return folder
 
 
 def rewrite(data: Path) -> None:
-    """Write the inbox again as most producers do: spaces after separators, and everything but ASCII as escapes."""
+    """Write the inbox again as most producers do, everything but ASCII as escapes: spaced lines, and indented files."""
     (data / "spaced").mkdir(exist_ok=True)
     for harness in HARNESSES:
-        target = data / "spaced" / f"{harness}.jsonl"
+        target, files = data / "spaced" / f"{harness}.jsonl", data / "files" / harness
+        files.mkdir(parents=True)
         with (data / "inbox" / f"{harness}.jsonl").open("rb") as source, target.open("w") as sink:
-            for line in source:
-                sink.write(json.dumps(orjson.loads(line)) + "\n")
+            for number, line in enumerate(source):
+                trace = orjson.loads(line)
+                sink.write(json.dumps(trace) + "\n")
+                (files / f"{number:06d}.json").write_text(json.dumps(trace, indent=2))
 
 
 def compare(bare: list[str], ours: list[str], prepare: list[object], repeats: int) -> tuple[list[Run], list[Run]]:
@@ -211,10 +217,12 @@ def main() -> None:
     if not data.exists():
         subprocess.run([sys.executable, str(HERE / "make_traces.py"), str(options.traces), str(data)], check=True)
         rewrite(data)
-    size = sum(file.stat().st_size for file in (data / "inbox").iterdir())
-    spaced = sum(file.stat().st_size for file in (data / "spaced").iterdir())
+    size, spaced, files = (
+        sum(file.stat().st_size for file in (data / name).rglob("*.json*")) for name in ("inbox", "spaced", "files")
+    )
     print(f"{options.traces} traces, {size / 1e6:.0f} MB; {os.cpu_count()} cores; Python {platform.python_version()}")
     print(f"{'':<34} {'ratio (min-max)':<19} cpu     MB/s     bare MB/s")
+    print(line("ingest, indented, a file a trace", files, *ingests(folder, data, "files", options.repeats)))
     print(line("ingest, spaces and escapes", spaced, *ingests(folder, data, "spaced", options.repeats)))
     print(line("ingest, compact", size, *ingests(folder, data, "inbox", options.repeats)))
     shares = {"h4": 0.30, "h5": 0.55}

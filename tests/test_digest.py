@@ -191,6 +191,22 @@ class TestReading:
         with pytest.raises(digest.NotJSONError, match="nested too deeply"):
             digest.loads(b"[" * 100_000 + b"]" * 100_000)
 
+    @pytest.mark.parametrize(("opening", "inner", "closing"), [("[", "", "]"), ("[", "1", "]"), ('{"a":', "{}", "}")])
+    def test_the_depth_that_is_read_is_the_same_everywhere(self, opening, inner, closing):
+        levels = digest.MAX_DEPTH - (inner == "{}")
+        raw = (opening * levels + inner + closing * levels).encode()
+        assert digest.canonical(digest.loads(raw).value) == raw
+        for more in (1, 300, 3000):
+            with pytest.raises(digest.NotJSONError, match="nested too deeply"):
+                digest.loads(opening.encode() * more + raw + closing.encode() * more)
+
+    @pytest.mark.parametrize("inner", [b"1", b"18446744073709551616", b'"\\ud800"'])
+    def test_what_was_just_not_too_deep_is_read_back_from_what_it_is_stored_in(self, inner):
+        value = digest.loads(b"[" * digest.MAX_DEPTH + inner + b"]" * digest.MAX_DEPTH).value
+        stored = digest.canonical({"trajectory": {"steps": [{"extra": value}]}})
+        assert digest.canonical(digest.load_canonical(stored)["trajectory"]["steps"][0]["extra"])[-4:] == b"]]]]"
+        assert digest.canonical(digest.load_canonical(stored)) == stored
+
     def test_a_number_of_very_many_digits_is_an_error_and_no_stall(self):
         with pytest.raises(digest.NotJSONError, match="5000 digits"):
             digest.loads(b"9" * 5000)

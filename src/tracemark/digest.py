@@ -46,7 +46,15 @@ _NEAR = 64
 _ESCAPED_QUOTE = re.compile(rb"\\u0022")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = b" \t\r\n"
+_TOO_DEEP = "nested too deeply to be read"
 _MAX_NOTES = 20
+
+MAX_DEPTH = 500
+"""How many lists and objects may stand in each other in what `loads` reads.
+
+Python 3.11 reads about 990, less what its callers take; later versions read thousands. Without a limit one of them
+would store what another cannot read back. Half leaves room for what a stored value is wrapped in, and for callers.
+"""
 
 
 class NotJSONError(ValueError):
@@ -112,13 +120,17 @@ def loads(raw: bytes) -> Decoded:
         raw: UTF-8 bytes of one JSON text; white space around it is allowed, a byte order mark is not.
 
     Raises:
-        NotJSONError: when it is not JSON, not UTF-8, or nested deeper than the interpreter can read.
+        NotJSONError: when it is not JSON, not UTF-8, or nested deeper than `MAX_DEPTH`.
     """
     try:
         value = orjson.loads(raw)
+        # refuses what is nested deeper than about 250 levels, so depth is looked at only in what was not written
         written = orjson.dumps(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return _loads_exact(raw)
+        decoded = _loads_exact(raw)
+        if _is_too_deep(decoded.value):
+            raise NotJSONError(_TOO_DEEP) from None
+        return decoded
     if written == raw or written == raw.strip(_SPACE):
         return Decoded(value, ())
     if (
@@ -354,8 +366,19 @@ def _loads_exact(raw: bytes) -> Decoded:
     except json.JSONDecodeError as error:
         raise NotJSONError(error.msg, error.pos) from None
     except RecursionError:
-        raise NotJSONError("nested too deeply to be read") from None
+        raise NotJSONError(_TOO_DEEP) from None
     return Decoded(value, notes.repairs())
+
+
+def _is_too_deep(value: JSON) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[JSON] = []
+        for item in level:
+            if isinstance(item, (dict, list)):
+                inner.extend(item.values() if isinstance(item, dict) else item)
+        level = inner
+    return any(isinstance(item, (dict, list)) for item in level)
 
 
 def _integer(text: str) -> int:

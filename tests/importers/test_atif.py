@@ -369,6 +369,81 @@ def test_no_content_raises_and_what_is_taken_is_valid(document: Make, changes: l
         assert again.trajectory_bytes == item.trajectory_bytes
 
 
+def family(make: Make) -> dict[str, dict[str, Any]]:
+    """Return three documents: one that embeds a child and names two others, and one of those that names the third."""
+    child = {
+        "trajectory_id": "kid",
+        "agent": {"name": "k", "version": "1"},
+        "steps": [{"source": "user", "message": "x"}],
+    }
+    main = make(1, trajectory_id="main", subagent_trajectories=[child], continued_trajectory_ref="next.json")
+    refs = [
+        {"trajectory_id": "kid"},
+        {"trajectory_path": "sub.json", "trajectory_id": "sub", "session_id": "s-2"},
+        {"trajectory_path": "deep.json"},
+    ]
+    main["steps"][2]["observation"]["results"].append({"content": "z", "subagent_trajectory_ref": refs})
+    sub = make(2, trajectory_id="sub")
+    sub["steps"][2]["observation"]["results"].append({"subagent_trajectory_ref": [{"trajectory_path": "deep.json"}]})
+    return {"main": main, "sub": sub, "deep": make(3), "next": make(4)}
+
+
+def paths_in(value: Any, path: str = "") -> list[str]:
+    """Return the path of every member and element within a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for name, item in inner for found in (f"{path}/{name}", *paths_in(item, f"{path}/{name}"))]
+
+
+ODD = st.sampled_from([..., ["kid"], {"a": "kid"}, [["x"]], "kid", "sub", "sub.json", "main.json"]) | SMALL
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), st.sampled_from(["files", "lines", "array"]))
+def test_no_documents_that_belong_together_raise_and_what_is_taken_is_valid(
+    inbox: Inbox, document: Make, data: st.DataObject, form: str
+) -> None:
+    made: dict[str, Any] = family(document)
+    where = [path for path in paths_in(made) if path.count("/") > 1]
+    naming = [path for path in where if path.endswith(("_id", "_path"))]
+    for _ in range(data.draw(st.integers(1, 3))):
+        path, value = data.draw(st.sampled_from(naming) | st.sampled_from(where)), data.draw(ODD)
+        try:
+            made = change(made, path[1:], value)
+        except (KeyError, IndexError, TypeError):
+            continue
+    for left in inbox.path.iterdir():
+        left.unlink()
+    if form == "files":
+        for name, value in made.items():
+            inbox.write(f"{name}.json", value)
+    elif form == "lines":
+        inbox.write("all.jsonl", "".join(json.dumps(value) + "\n" for value in made.values()))
+    else:
+        inbox.write("all.json", list(made.values()))
+    for item in inbox.read().items:
+        if isinstance(item, Imported):
+            assert problems(item.trajectory) == []
+            Run.model_validate(item.run)
+            again = read(item.trajectory_bytes)
+            assert isinstance(again, Imported)
+            assert again.trajectory_bytes == item.trajectory_bytes
+
+
+@pytest.mark.parametrize("name", [["kid"], {"a": 1}])
+@pytest.mark.parametrize("end", ["reference", "child"])
+def test_an_id_that_is_no_text_names_nothing(inbox: Inbox, document: Make, name: Any, end: str) -> None:
+    made = family(document)
+    place = (
+        "steps/2/observation/results/1/subagent_trajectory_ref/1" if end == "reference" else "subagent_trajectories/0"
+    )
+    inbox.write("main.json", change(made["main"], f"{place}/trajectory_id", name))
+    inbox.write("sub.json", made["deep"])
+    found = inbox.read()
+    assert found.refused == []
+    assert len(found.traces) == 1
+    assert problems(found.traces[0].trajectory) == []
+
+
 # what a document carries
 
 PART = {"digest": "a" * 64, "evidence": "recorded"}

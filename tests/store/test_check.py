@@ -1,22 +1,30 @@
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemark import digest
+from tracemark import digest, engine
 from tracemark.errors import IntegrityError, NoStoreError
 from tracemark.store.annotations import INGESTED, SOURCES, refused
-from tracemark.store.check import Checked, check
+from tracemark.store.catalogue import Reader
+from tracemark.store.check import Checked, check, check_decisions, check_disputes
 from tracemark.store.layout import Layout
 from tracemark.store.segment import Packer
+from tracemark.store.selection import Decisions
 from tracemark.store.store import Store
 
 
 def codes(checked: Checked) -> set[str]:
     return {finding.code for finding in checked.findings}
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 def snapshot_of(value) -> str:
@@ -194,6 +202,31 @@ def test_a_state_that_is_to_be_made_again_is_no_difference(make, filled: Layout)
     with Store.open(filled.root) as store:
         store.commit_annotations("outcomes", [make.annotation("outcomes", trace, {"outcome": {"status": "error"}})])
     assert codes(check(filled)) == set()
+
+
+@pytest.mark.parametrize("state", ["whole", "no database", "of another schema", "interrupted"])
+def test_the_catalogue_is_closed_again_whatever_is_found(
+    filled: Layout, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    opened: list[Reader] = []
+    monkeypatch.setattr(Reader, "open", lambda path, take=Reader.open: opened.append(take(path)) or opened[-1])
+    expected: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
+    if state == "no database":
+        filled.catalogue.write_bytes(b"nothing like a database" * 100)
+    elif state == "of another schema":
+        with Store.open(filled.root) as store:
+            store.catalogue._db.execute("PRAGMA user_version = 1")
+    elif state == "interrupted":
+        monkeypatch.setattr(engine, "run", lambda *_: interrupt())
+        expected = pytest.raises(KeyboardInterrupt)
+    with expected:
+        check(filled)
+    check_disputes(filled, Decisions())
+    check_decisions(filled, {}, lambda *_: False)
+    assert len(opened) == 3
+    for reader in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            reader.version()
 
 
 def test_a_missing_or_damaged_catalogue_is_a_finding(filled: Layout) -> None:

@@ -166,7 +166,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         UnknownNameError: when there is no such trace.
         IntegrityError: when the stored bytes are not those of the id.
     """
-    decisions = store.applied(corpus.store_decisions)
+    decisions = store.applied(corpus.store_decisions, [trace_id])
     state = store.state(trace_id, decisions)
     line = digest.load_canonical(store.get(trace_id))
     fingerprint = state.row.fingerprint
@@ -175,7 +175,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
     content = content_in(line)
     fitting = fits(corpus.matchers.values(), content)
     return TraceAudit(
-        findings=(*not_pulled(corpus), *store.findings, *_refuted(corpus, trace_id, decisions, fitting)),
+        findings=(*not_pulled(corpus), *store.findings, *_refuted(trace_id, decisions)),
         trace_id=trace_id,
         fingerprint=fingerprint,
         harness=(corpus.name_of(fingerprint) or state.row.harness) if fingerprint else None,
@@ -199,13 +199,10 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
     )
 
 
-def _refuted(corpus: Corpus, trace_id: str, decisions: Decisions, fitting: Collection[str]) -> list[Finding]:
+def _refuted(trace_id: str, decisions: Decisions) -> list[Finding]:
     """Return the finding that a decision puts a trace under a harness which its content excludes."""
-    decided = corpus.store_decisions.stamps.get(trace_id)
-    excluded = decided in decisions.void.values() or (decided in corpus.matchers and decided not in fitting)
-    if decided is None or not excluded:
-        return []
-    return [decision_refuted(trace_id, decided)]
+    refuted = decisions.void.get(trace_id)
+    return [] if refuted is None else [decision_refuted(trace_id, refuted)]
 
 
 def audit_export(root: Path, folder: Path) -> ExportAudit:

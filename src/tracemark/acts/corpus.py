@@ -15,6 +15,7 @@ from string import hexdigits
 from typing import Any
 
 from tracemark import digest
+from tracemark.acts.provenance import content_in
 from tracemark.errors import IntegrityError, ManifestError, UnknownNameError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
@@ -59,7 +60,12 @@ class Corpus:
         """What the ledger says of traces, as the store takes it."""
         decided = self.decisions
         barred = frozenset(decided.retracted), frozenset(decided.retracted_raw)
-        return Decisions(*barred, decided.spared, decided.stamps)
+        return Decisions(*barred, decided.spared, decided.stamps, excludes=self.excludes)
+
+    def excludes(self, fingerprint: str, line: bytes) -> bool:
+        """Return whether the content of a stored line excludes a harness; false where nobody knows the harness."""
+        matcher = self.matchers.get(fingerprint)
+        return matcher is not None and matcher.judge(content_in(digest.load_canonical(line))).contradicted
 
     @cached_property
     def decisions(self) -> LedgerState:

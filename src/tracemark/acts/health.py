@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.harnesses import accepted_apart
 from tracemark.acts.pinned import LOCK, missing, unpinned, unpinned_segments
-from tracemark.acts.provenance import content_in
 from tracemark.digest import JSON
 from tracemark.errors import NotPulledError, ParamsError
 from tracemark.findings import Finding, Report, finding
@@ -70,7 +67,7 @@ def check(root: Path) -> CheckReport:
         decisions = len(corpus.chain.entries)
         proved.append("every ledger entry is what was written, and every entry that it names is there")
         findings += corpus.decisions.conflicts
-        findings += check_decisions(Layout(root), corpus.decisions.stamps, partial(_excludes, corpus))
+        findings += check_decisions(Layout(root), corpus.decisions.stamps, corpus.excludes)
         findings += check_disputes(Layout(root), corpus.store_decisions)
     findings += _params(corpus, decided=not problems)
     findings += corpus.harness_findings
@@ -102,11 +99,6 @@ def reindex(root: Path, text: bool = False) -> ReindexReport:
 
 def _fingerprint_of(value: JSON) -> str:
     return snapshot.read(value).fingerprint
-
-
-def _excludes(corpus: Corpus, fingerprint: str, line: bytes) -> bool:
-    matcher = corpus.matchers.get(fingerprint)
-    return matcher is not None and matcher.judge(content_in(digest.load_canonical(line))).contradicted
 
 
 def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:

@@ -58,11 +58,12 @@ def _embed(document: dict[str, Any], context: Context, taken: dict[str, str | No
     children = document.get("subagent_trajectories")
     if depth >= _DEPTH or not isinstance(children, (list, type(None))):
         return repairs
-    known = {child.get("trajectory_id") for child in children or () if isinstance(child, dict)} - {None}
+    ids = (_text(child, "trajectory_id") for child in children or () if isinstance(child, dict))
+    known = {name for name in ids if name is not None}
     embedded: list[dict[str, Any]] = []
     for ref in references(document):
-        name = ref.get("trajectory_path")
-        if not isinstance(name, str) or _names_one(ref, known):
+        name = _text(ref, "trajectory_path")
+        if name is None or _text(ref, "trajectory_id") in known:
             continue
         if name not in taken:
             taken[name] = None
@@ -70,7 +71,7 @@ def _embed(document: dict[str, Any], context: Context, taken: dict[str, str | No
             if child is None:
                 continue
             if not child.get("trajectory_id"):
-                child["trajectory_id"] = ref.get("trajectory_id") or name
+                child["trajectory_id"] = _text(ref, "trajectory_id") or name
                 notes.append(f"{name}: no trajectory_id: named {child['trajectory_id']}")
             if child["trajectory_id"] in known:
                 continue
@@ -85,9 +86,10 @@ def _embed(document: dict[str, Any], context: Context, taken: dict[str, str | No
     return repairs
 
 
-def _names_one(ref: dict[str, Any], known: set[Any]) -> bool:
-    said = ref.get("trajectory_id")
-    return isinstance(said, str) and said in known
+def _text(value: dict[str, Any], name: str) -> str | None:
+    """Return a member of an object of unchecked shape that is a text; None for anything else."""
+    said = value.get(name)
+    return said if isinstance(said, str) else None
 
 
 def _child(
@@ -176,7 +178,10 @@ def _only(record: Record) -> Document | None:
 
 
 def _valid(document: dict[str, Any], notes: list[str]) -> bool:
-    if faults(document):
-        notes += atif_repair.repair(document)
-        return not faults(document)
+    try:
+        if faults(document):
+            notes += atif_repair.repair(document)
+            return not faults(document)
+    except RecursionError:
+        return False
     return True

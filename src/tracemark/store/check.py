@@ -8,6 +8,7 @@ store (which would catch up) and no file for writing; the catalogue is read by a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,40 +81,42 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
     layout.require()
     names = layout.data_files()
     known = set(layout.snapshots())
-    catalogue, findings = _catalogue(layout)
-    entered = catalogue.files() if catalogue is not None else {}
-    counts = dict.fromkeys(("files", "bytes", "traces", "annotations", "refused", "harnesses"), 0)
-    ids: set[bytes] = set()
-    about: dict[bytes, str] = {}
-    missing: dict[str, str] = {}
-    for examined in engine.run(_examine, [_Job(layout.path(name), name) for name in names]):
-        name = examined.job.name
-        findings += examined.findings
-        counts["files"] += 1
-        counts["bytes"] += examined.size
-        counts["traces"] += len(examined.traces)
-        counts["refused" if name.startswith("refused/") else "annotations"] += len(examined.statements)
-        ids.update(row.id for row, _ in examined.traces)
-        about.update(dict.fromkeys(examined.about, name))
-        missing.update({f: name for row, _ in examined.traces if (f := row.fingerprint) and f not in known})
+    with ExitStack() as opened:
+        catalogue, findings = _catalogue(layout, opened)
+        entered = catalogue.files() if catalogue is not None else {}
+        counts = dict.fromkeys(("files", "bytes", "traces", "annotations", "refused", "harnesses"), 0)
+        ids: set[bytes] = set()
+        about: dict[bytes, str] = {}
+        missing: dict[str, str] = {}
+        for examined in engine.run(_examine, [_Job(layout.path(name), name) for name in names]):
+            name = examined.job.name
+            findings += examined.findings
+            counts["files"] += 1
+            counts["bytes"] += examined.size
+            counts["traces"] += len(examined.traces)
+            counts["refused" if name.startswith("refused/") else "annotations"] += len(examined.statements)
+            ids.update(row.id for row, _ in examined.traces)
+            about.update(dict.fromkeys(examined.about, name))
+            missing.update({f: name for row, _ in examined.traces if (f := row.fingerprint) and f not in known})
+            if catalogue is not None:
+                findings += _compare(catalogue, entered, examined)
+        findings += [
+            finding("snapshot-missing", name, f"traces name the harness {f}, of which no snapshot is stored")
+            for f, name in sorted(missing.items())
+        ]
+        dangling = sorted(trace for trace in about if trace not in ids)
+        findings += [
+            finding("annotation-dangling", about[t], f"it is about trace {t.hex()}, not stored") for t in dangling
+        ]
+        findings += _snapshots(layout, fingerprint_of)
+        counts["harnesses"] = len(known)
         if catalogue is not None:
-            findings += _compare(catalogue, entered, examined)
-    findings += [
-        finding("snapshot-missing", name, f"traces name the harness {f}, of which no snapshot is stored")
-        for f, name in sorted(missing.items())
-    ]
-    dangling = sorted(trace for trace in about if trace not in ids)
-    findings += [finding("annotation-dangling", about[t], f"it is about trace {t.hex()}, not stored") for t in dangling]
-    findings += _snapshots(layout, fingerprint_of)
-    counts["harnesses"] = len(known)
-    if catalogue is not None:
-        findings += _files(entered.keys(), names)
-        # states are compared by the catalogue's own rows, and mean something only where these are right
-        if not any(found.code in _OF_ROWS for found in findings):
-            findings += _compare_states(catalogue, layout)
-        catalogue.close()
-    findings += [finding("stranger-file", name, "it is no part of a store") for name in layout.strangers()[:_SHOWN]]
-    return Checked(tuple(findings), _proved(counts, fingerprint_of is not None, catalogue is not None), counts)
+            findings += _files(entered.keys(), names)
+            # states are compared by the catalogue's own rows, and mean something only where these are right
+            if not any(found.code in _OF_ROWS for found in findings):
+                findings += _compare_states(catalogue, layout)
+        findings += [finding("stranger-file", name, "it is no part of a store") for name in layout.strangers()[:_SHOWN]]
+        return Checked(tuple(findings), _proved(counts, fingerprint_of is not None, catalogue is not None), counts)
 
 
 def check_decisions(
@@ -127,21 +130,20 @@ def check_decisions(
         excludes: tells of a fingerprint and a stored line whether the content excludes the harness, as far as anybody
             knows it.
     """
-    catalogue, _ = _catalogue(layout)
-    if catalogue is None:
-        return []
     ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
-    try:
-        void = void_among(catalogue, layout, stamps, ids)
-        for stored in catalogue.lookup(ids):
-            trace, fingerprint = stored.row.trace_id, stamps[stored.row.trace_id] or ""
-            if trace not in void and excludes(fingerprint, read_line(layout.path(stored.file), stored.location)):
-                void[trace] = fingerprint
-    except IntegrityError:
-        # the file that is damaged is a finding already
-        return []
-    finally:
-        catalogue.close()
+    with ExitStack() as opened:
+        catalogue, _ = _catalogue(layout, opened)
+        if catalogue is None:
+            return []
+        try:
+            void = void_among(catalogue, layout, stamps, ids)
+            for stored in catalogue.lookup(ids):
+                trace, fingerprint = stored.row.trace_id, stamps[stored.row.trace_id] or ""
+                if trace not in void and excludes(fingerprint, read_line(layout.path(stored.file), stored.location)):
+                    void[trace] = fingerprint
+        except IntegrityError:
+            # the file that is damaged is a finding already
+            return []
     return [decision_refuted(trace, fingerprint) for trace, fingerprint in sorted(void.items())]
 
 
@@ -152,20 +154,20 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
         layout: the corpus.
         decisions: the ledger's; retracted traces are out of every export anyway.
     """
-    catalogue, _ = _catalogue(layout)
-    if catalogue is None:
-        return []
-    try:
-        number, first = 0, ""
-        for trace, conflicts in _disputes(catalogue, layout):
-            open_ones = [path for path in conflicts if trace not in decisions.stamps or not path.startswith("harness.")]
-            if open_ones and trace not in decisions.retracted:
-                number, first = number + 1, first or trace
-    except (CatalogueError, IntegrityError):
-        # what is wrong with the catalogue, or with a file, is a finding already
-        return []
-    finally:
-        catalogue.close()
+    number, first = 0, ""
+    with ExitStack() as opened:
+        catalogue, _ = _catalogue(layout, opened)
+        if catalogue is None:
+            return []
+        try:
+            for trace, conflicts in _disputes(catalogue, layout):
+                settled = trace in decisions.stamps
+                open_ones = [path for path in conflicts if not settled or not path.startswith("harness.")]
+                if open_ones and trace not in decisions.retracted:
+                    number, first = number + 1, first or trace
+        except (CatalogueError, IntegrityError):
+            # what is wrong with the catalogue, or with a file, is a finding already
+            return []
     if not number:
         return []
     counted = "statements about 1 trace disagree" if number == 1 else f"statements about {number} traces disagree"
@@ -242,20 +244,21 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
         examined.statements.append((*project_refused(line), location))
 
 
-def _catalogue(layout: Layout) -> tuple[Reader | None, list[Finding]]:
+def _catalogue(layout: Layout, opened: ExitStack) -> tuple[Reader | None, list[Finding]]:
+    """Open the catalogue to be asked only, for as long as `opened` is; None, and why, where that cannot be."""
     name = layout.catalogue.name
     if not layout.catalogue.exists():
         return None, [
             finding("catalogue-differs", name, "there is no catalogue; any command that opens the store makes it")
         ]
     try:
-        reader = Reader.open(layout.catalogue)
+        # a file that is no database is opened all the same, and found out by the first question
+        reader = opened.enter_context(closing(Reader.open(layout.catalogue)))
         if reader.version() == SCHEMA:
             return reader, []
-        reader.close()
-        return None, [finding("catalogue-differs", name, "the catalogue has another version's schema")]
     except CatalogueError as error:
         return None, [finding("catalogue-differs", name, f"the catalogue cannot be read: {error}")]
+    return None, [finding("catalogue-differs", name, "the catalogue has another version's schema")]
 
 
 def _compare(catalogue: Reader, entered: Mapping[str, int], examined: _Examined) -> Iterator[Finding]:

@@ -4,8 +4,9 @@ The ledger says what people decided; here that meets the store, and a decision t
 verbs (a merge of branches, an edit) is held to the rules that these keep.
 
 Invariants:
-- no decision puts a trace under a harness of which a statement in force says that the content refutes it: such a
-  decision is void, and the trace stands as its statements have it;
+- no decision puts a trace under a harness that the content refutes, be it that a statement in force says so or that
+  comparing the stored content shows it: such a decision is void, and the trace stands as its statements have it, but
+  never under that harness;
 - a retraction bars a run, however often it was read: every record that holds the trace, and every trace that any
   importer version made of one of these, also where that came to be known later. What was reinstated since is spared.
 """
@@ -14,24 +15,37 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from tracemark.store.catalogue import Reader
 from tracemark.store.layout import Layout
-from tracemark.store.selection import Decisions
+from tracemark.store.row import trajectory_of
+from tracemark.store.segment import read_lines
+from tracemark.store.selection import Decisions, Excludes
 from tracemark.store.state import Statement, harness_named
 from tracemark.store.statements import statements
 
 
-def applied(catalogue: Reader, layout: Layout, decisions: Decisions) -> Decisions:
+def applied(catalogue: Reader, layout: Layout, decisions: Decisions, about: Collection[str] | None = None) -> Decisions:
     """Return the decisions as far as they hold; to be called while no restated row is stale.
 
+    Args:
+        catalogue: the catalogue.
+        layout: the corpus.
+        decisions: the ledger's, or those that this function returned.
+        about: ids of the only traces about which anybody will ask; the others' stamps are left out. None for all.
+
     Raises:
-        IntegrityError: when a file that holds a statement which must be read is damaged.
+        IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
     """
     retracted, records = _barred(catalogue, decisions)
-    void = _void(catalogue, layout, decisions.stamps)
-    stamps = {k: v for k, v in decisions.stamps.items() if k not in void} if void else decisions.stamps
-    return replace(decisions, retracted=retracted, retracted_records=records, stamps=stamps, void=void)
+    stamps = decisions.stamps
+    if about is not None:
+        stamps = {trace: stamps[trace] for trace in about if trace in stamps}
+    void = {**decisions.void, **_void(catalogue, layout, stamps, decisions.excludes)}
+    stamps = {k: v for k, v in stamps.items() if k not in void} if void else stamps
+    # what is left of the stamps was held against the content, and need not be again
+    return replace(decisions, retracted=retracted, retracted_records=records, stamps=stamps, void=void, excludes=None)
 
 
 def records_of_run(catalogue: Reader, trace: bytes) -> set[bytes]:
@@ -49,10 +63,32 @@ def refuted_by(said: Sequence[Statement]) -> set[str]:
     return {fingerprint for fingerprint in named if fingerprint is not None}
 
 
+def refuted_by_content(
+    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes
+) -> dict[str, str]:
+    """Return those of the decisions `stamps` (trace id to fingerprint) whose harness the stored content excludes.
+
+    Raises:
+        IntegrityError: when a line that must be read is damaged.
+    """
+    found = {}
+    decided = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
+    ordered = sorted(catalogue.lookup(decided), key=lambda one: one[1:]) if decided else []
+    for file, group in groupby(ordered, key=lambda one: one.file):
+        places = list(group)
+        lines = read_lines(layout.path(file), [one.location for one in places])
+        for stored, line in zip(places, lines, strict=True):
+            trace, fingerprint = stored.row.trace_id, stamps[stored.row.trace_id] or ""
+            trajectory_of(line, trace)
+            if excludes(fingerprint, line):
+                found[trace] = fingerprint
+    return found
+
+
 def void_among(
     catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], ids: Collection[bytes]
 ) -> dict[str, str]:
-    """Return those of the decisions `stamps` (trace id to fingerprint) about the traces `ids` that cannot hold.
+    """Return those of the decisions `stamps` (trace id to fingerprint) about the traces `ids` that a statement refutes.
 
     Raises:
         IntegrityError: when a file that holds a statement is damaged.
@@ -90,7 +126,9 @@ def _reached(
     return traces, records
 
 
-def _void(catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None]) -> dict[str, str]:
+def _void(
+    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
+) -> dict[str, str]:
     ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
     # few traces are settled, and of fewer does anybody say that the content refutes something
     suspects = [
@@ -98,4 +136,7 @@ def _void(catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None]) -
         for stored, restated, _ in (catalogue.select(None, ids) if ids else ())
         if (restated.fields if restated else {}).get("contradicted", stored.row.contradicted)
     ]
-    return void_among(catalogue, layout, stamps, suspects)
+    void = void_among(catalogue, layout, stamps, suspects)
+    if excludes is None:
+        return void
+    return void | refuted_by_content(catalogue, layout, {k: v for k, v in stamps.items() if k not in void}, excludes)

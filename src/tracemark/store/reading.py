@@ -138,23 +138,27 @@ class Reading:
         Raises:
             IntegrityError: when a file that holds a statement which must be read is damaged.
         """
-        decisions = self.applied(decisions)
-        # a decision may give any trace any fingerprint, so the catalogue cannot tell then
-        fingerprints = None if decisions.stamps else selection.fingerprints
+        decisions = self.applied(decisions, selection.traces)
+        # a decision may give any trace any fingerprint, or take it away, so the catalogue cannot tell then
+        fingerprints = None if decisions.stamps or decisions.void else selection.fingerprints
         ids = None if selection.traces is None else [bytes.fromhex(trace) for trace in selection.traces]
         for stored, restated, replaced_by in self.catalogue.select(fingerprints, ids):
             state = choose.state_of(stored, restated, replaced_by, decisions)
             if selection.matches(state):
                 yield state
 
-    def applied(self, decisions: Decisions) -> Decisions:
+    def applied(self, decisions: Decisions, about: Collection[str] | None = None) -> Decisions:
         """Return the ledger's decisions as far as they hold, given what is stored.
 
+        Args:
+            decisions: the ledger's.
+            about: ids of the only traces about which anybody will ask; None for all.
+
         Raises:
-            IntegrityError: when a file that holds a statement which must be read is damaged.
+            IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
         """
         refresh(self.catalogue, self.layout)
-        return deciding.applied(self.catalogue, self.layout, decisions)
+        return deciding.applied(self.catalogue, self.layout, decisions, about)
 
     def state(self, trace_id: str, decisions: Decisions = _NOTHING) -> State:
         """Return the present state of one trace.
@@ -183,7 +187,7 @@ class Reading:
             IntegrityError: when a file that holds a statement which must be read is damaged.
         """
         decisions = self.applied(decisions)
-        decided = [*decisions.retracted, *decisions.stamps]
+        decided = [*decisions.retracted, *decisions.stamps, *decisions.void]
         apart = Apart(fingerprints, map(bytes.fromhex, decided), map(bytes.fromhex, decisions.retracted_records))
         states = (choose.state_of(*found, decisions) for found in self.catalogue.select_apart(apart))
         return choose.batches(self.layout.traces, states), self.catalogue.count_but(apart)

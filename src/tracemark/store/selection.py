@@ -7,15 +7,20 @@ frames, and `batches` cuts them by file, so that work can be spread over process
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tracemark.store.catalogue import Restated, Stored
 from tracemark.store.row import TraceRow
 from tracemark.store.segment import Location
+
+Excludes: TypeAlias = Callable[[str, bytes], bool]
+"""Tells of a fingerprint and a stored line whether the content excludes the harness, as far as anybody knows it."""
+
+_UNDECLARED: Mapping[str, Any] = {"fingerprint": None, "harness": None, "evidence": "unrecorded", "corroborated": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,10 @@ class Decisions:
     stamps: Mapping[str, str | None] = field(default_factory=dict)
     """Trace id to the fingerprint that settles its harness; None for a trace that is to have none."""
     void: Mapping[str, str] = field(default_factory=dict)
-    """Those of them that cannot hold, because a statement says that the content refutes that harness; the store fills
-    it in and takes them out of `stamps`."""
+    """Those of them that cannot hold, because the content refutes that harness; the store fills it in and takes them
+    out of `stamps`."""
+    excludes: Excludes | None = field(default=None, compare=False)
+    """Holds what is settled against the stored content; None leaves it to what statements say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,10 @@ def state_of(stored: Stored, restated: Restated | None, replaced_by: tuple[bytes
         row = row._replace(**_settled(row, restated, decisions.stamps[trace_id]))
         conflicts = tuple(path for path in conflicts if not path.startswith("harness."))
         changed = True
+    elif row.fingerprint is not None and decisions.void.get(trace_id) == row.fingerprint:
+        # a statement names the very harness that comparing has excluded; disagreement beats it
+        row = row._replace(**_UNDECLARED, contradicted=True)
+        changed = True
     retracted = trace_id in decisions.retracted or row.raw.hex() in decisions.retracted_records
     newer = tuple(identity.hex() for identity in replaced_by)
     return State(row, stored.file, stored.location, conflicts, newer, retracted, changed)
@@ -145,10 +156,10 @@ def batches(root: Path, states: Iterable[State]) -> Iterator[Batch]:
         yield Batch(root / file, tuple(group))
 
 
-def _settled(row: TraceRow, restated: Restated | None, fingerprint: str | None) -> dict[str, Any]:
+def _settled(row: TraceRow, restated: Restated | None, fingerprint: str | None) -> Mapping[str, Any]:
     """Return the fields of `row` that change when people decide for `fingerprint`."""
     if fingerprint is None:
-        return {"fingerprint": None, "harness": None, "evidence": "unrecorded", "corroborated": 0}
+        return _UNDECLARED
     if fingerprint == row.fingerprint:
         return {}
     if restated is not None and fingerprint in restated.choices:
