@@ -334,6 +334,18 @@ def test_a_separator_of_the_format_makes_a_prefix_comparable(matcher: Any) -> No
     assert not prefix.judge(other_end).contradicted
 
 
+@pytest.mark.parametrize("end", ["Task:\n{task}\n\nState:\n{state}", ""])
+def test_a_hole_that_holds_the_separators_text_excludes_no_true_rendering(matcher: Any, end: str) -> None:
+    template = "You are to act in a terminal. " * 5 + "Mind this: {note}\nNow comes what you are to do.\n" + end
+    declared = matcher(prompt_templates=[prompt(template, role="user")])
+    text = template.format(note="the Task: is below", task="Do it.", state="$") + ("" if end else "Task:\nDo it.")
+    judgement = declared.judge(Content(messages=[("user", text, 1)], prompt_cut="Task:"))
+    assert not judgement.contradicted
+    assert judgement.evidence["prompt_templates"] == {"main": "claimed"}
+    for other in (text.replace("Mind", "Heed"), text.replace("Now comes", "Here is")):
+        assert declared.judge(Content(messages=[("user", other, 1)], prompt_cut="Task:")).contradicted
+
+
 def terminus(shared: Path) -> dict[str, Content]:
     contents = {}
     for file in sorted((shared / "atif").iterdir()):

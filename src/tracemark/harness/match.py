@@ -191,8 +191,13 @@ class Matcher:
         before = prefix.disagreement(text[:place]) is None
         if prefix is template.pattern:
             # the template stops short of the separator, or is a whole message that happens to hold it
-            return _proves(prefix) if before or whole else None
-        return _proves(prefix) or _proves(template.pattern) if before and whole else None
+            if before or whole:
+                return _proves(prefix)
+            whole = prefix.in_front_of(separator).disagreement(text) is None
+        if not whole:
+            return None
+        # the first separator may stand in a hole, and the template's own behind it: not excluded, and not shown either
+        return before and (_proves(prefix) or _proves(template.pattern))
 
     def _prefix(self, template: _Template, separator: str) -> Pattern:
         known = self._cut.get((template.name, separator))

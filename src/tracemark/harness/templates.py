@@ -84,6 +84,10 @@ class Pattern:
         """Return the pattern of what this one gives with `text` behind it."""
         return _joined([*self.pieces, text])
 
+    def in_front_of(self, separator: str) -> Pattern:
+        """Return the pattern of every text that goes on with `separator`, and anything, behind what this one gives."""
+        return _joined([*self.pieces, separator, None])
+
     def difference(self, text: str) -> str:
         """Return in words where `text` first departs from the template, at most `EXCERPT` characters; "" if it fits.
 
