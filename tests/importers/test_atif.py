@@ -404,7 +404,7 @@ def test_no_documents_that_belong_together_raise_and_what_is_taken_is_valid(
 ) -> None:
     made: dict[str, Any] = family(document)
     where = [path for path in paths_in(made) if path.count("/") > 1]
-    naming = [path for path in where if path.endswith(("_id", "_path"))]
+    naming = [path for path in where if path.endswith(("trajectory_id", "trajectory_path"))]
     for _ in range(data.draw(st.integers(1, 3))):
         path, value = data.draw(st.sampled_from(naming) | st.sampled_from(where)), data.draw(ODD)
         try:
