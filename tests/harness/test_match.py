@@ -146,6 +146,36 @@ def test_position_first_is_the_first_message_of_its_role_and_any_is_any(matcher:
     assert anywhere.judge(system("Something else.")).contradicted
 
 
+RULES = {"name": "rules", "text": "Refund nothing above thirty. " * 3, "syntax": "literal"}
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_the_nth_first_template_of_a_role_is_the_nth_message_of_that_role(matcher: Any, role: str) -> None:
+    text = SYSTEM.format(today="Monday", policy="None.")
+    two = matcher(prompt_templates=[prompt(SYSTEM), {**RULES, "role": role}])
+    both = Content(messages=[("system", text, 1), ("user", "Help", 2), ("system", RULES["text"], 3)])
+    assert two.judge(both).evidence["prompt_templates"] == {"main": "corroborated", "rules": "corroborated"}
+    assert not two.judge(both).contradicted
+    swapped = Content(messages=[("system", RULES["text"], 1), ("system", text, 2)])
+    assert [(found.part, found.step) for found in two.judge(swapped).contradictions] == [("main", 1), ("rules", 2)]
+    second = Content(messages=[("system", text, 1), ("system", "Refund all.", 2)])
+    assert [(found.part, found.step) for found in two.judge(second).contradictions] == [("rules", 2)]
+    missing = two.judge(system(text))
+    assert missing.evidence["prompt_templates"] == {"main": "corroborated", "rules": "claimed"}
+    assert not missing.contradicted
+
+
+def test_a_template_that_can_be_compared_with_nothing_has_its_place_and_a_message_without_text_has_none(
+    matcher: Any,
+) -> None:
+    made = {"name": "made", "entry": "code.py:run"}
+    after = matcher(prompt_templates=[made, prompt(SYSTEM)])
+    text = SYSTEM.format(today="Monday", policy="None.")
+    content = Content(messages=[("system", "", 1), ("system", "Made by code.", 2), ("system", text, 3)])
+    assert after.judge(content).evidence["prompt_templates"] == {"made": "claimed", "main": "corroborated"}
+    assert not after.judge(content).contradicted
+
+
 def test_roles_are_compared_as_formats_write_them(matcher: Any) -> None:
     text = SYSTEM.format(today="Monday", policy="None.")
     developer = matcher(prompt_templates=[prompt(SYSTEM, role="developer")])

@@ -56,6 +56,16 @@ def test_a_template_of_any_position_may_stand_in_a_later_message(make_harness: A
     assert disagreeing(make_harness, rendered(position="any"), *messages) == []
 
 
+def test_the_second_first_template_of_a_role_is_its_second_message(make_harness: Any) -> None:
+    templates = [{"name": name, "text": f"The {name} one."} for name in ("one", "two")]
+    harness = load(make_harness(prompt_templates=templates))
+    texts = [(template, template.text or "") for template in harness.manifest.prompt_templates]
+    messages = [{"role": "system", "content": text} for _, text in texts]
+    assert compare.request(harness, texts, messages, None) == []
+    swapped = compare.request(harness, texts, messages[::-1], None)
+    assert [found.part for found in swapped] == ["one", "two"]
+
+
 def test_a_template_of_another_agent_is_not_looked_for(make_harness: Any) -> None:
     assert disagreeing(make_harness, rendered(agent="helper")) == []
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tracemark import digest
 from tracemark.harness.templates import EXCERPT, Pattern, differing, pattern, shared_beginning
 from tracemark.harness.tools import read_tools
-from tracemark.model.harness import COMPONENTS, ObservationHandler
+from tracemark.model.harness import COMPONENTS, ObservationHandler, PromptTemplate
 
 if TYPE_CHECKING:
     from tracemark.harness.version import Harness
@@ -96,9 +96,16 @@ class Judgement:
 
 class _Template(NamedTuple):
     name: str
-    role: str
-    anywhere: bool
     pattern: Pattern
+
+
+class _Prompts(NamedTuple):
+    """What the main agent's templates of one role say."""
+
+    ordered: tuple[_Template | None, ...]
+    """Those of position `first`: the n-th stands in the n-th message. None is one that can be compared with nothing."""
+    anywhere: tuple[_Template, ...]
+    """Those of position `any`."""
 
 
 class _Tools(NamedTuple):
@@ -121,7 +128,7 @@ class Matcher:
         self.fingerprint = harness.identity.fingerprint
         """The harness's fingerprint."""
         self._parts = {component: list(harness.identity.parts[component]) for component in COMPONENTS}
-        self._templates = list(_templates(harness))
+        self._prompts = _prompts(harness)
         self._tools = {name: harness.tool_schema(name) for name in manifest.tool_bindings}
         self._subset = manifest.runtime.offered == "subset"
         self._handlers = [handler for handler in manifest.observation_handlers if _claims(handler)]
@@ -133,7 +140,10 @@ class Matcher:
     def compared(self) -> Hashable:
         """All that content is compared with: harnesses in which it is equal are excluded by the same content."""
         return (
-            frozenset((template.role, template.anywhere, template.pattern) for template in self._templates),
+            frozenset(
+                (role, _patterns(prompts.ordered), frozenset(_patterns(prompts.anywhere)))
+                for role, prompts in self._prompts.items()
+            ),
             digest.canonical(self._tools),
             self._subset,
             frozenset((one.max_characters, one.prefix or "", one.suffix or "") for one in self._handlers),
@@ -164,21 +174,25 @@ class Matcher:
 
     def _judge_prompts(self, content: Content, contradictions: list[Contradiction]) -> frozenset[str]:
         corroborated = []
-        for template in self._templates:
-            found = [message for message in content.messages if role_of(message[0]) == template.role]
-            if not found:
-                continue
-            verdicts = [self._fits(template, text, content.prompt_cut) for _, text, _ in _where(template, found)]
-            fitting = [verdict for verdict in verdicts if verdict is not None]
-            if any(fitting):
-                corroborated.append(template.name)
-            if not fitting:
-                _, text, step = found[0]
-                contradictions.append(
-                    Contradiction(
-                        "prompt_templates", template.name, step, self._difference(template, text, content.prompt_cut)
-                    )
-                )
+        for role, prompts in self._prompts.items():
+            # a message without text is none that a harness could have written
+            found = [message for message in content.messages if message[1] and role_of(message[0]) == role]
+            for template, (_, text, step) in zip(prompts.ordered, found, strict=False):
+                if template is None:
+                    continue
+                verdict = self._fits(template, text, content.prompt_cut)
+                if verdict:
+                    corroborated.append(template.name)
+                elif verdict is None:
+                    difference = self._difference(template, text, content.prompt_cut)
+                    contradictions.append(Contradiction("prompt_templates", template.name, step, difference))
+            for template in prompts.anywhere if found else ():
+                verdicts = [self._fits(template, text, content.prompt_cut) for _, text, _ in found]
+                if any(verdicts):
+                    corroborated.append(template.name)
+                if all(verdict is None for verdict in verdicts):
+                    difference = self._difference(template, found[0][1], content.prompt_cut)
+                    contradictions.append(Contradiction("prompt_templates", template.name, found[0][2], difference))
         return frozenset(corroborated)
 
     def _fits(self, template: _Template, text: str, separator: str | None) -> bool | None:
@@ -290,23 +304,35 @@ def fits(matchers: Iterable[Matcher], content: Content) -> list[str]:
     return sorted({matcher.fingerprint for matcher in matchers if not matcher.excludes(content)})
 
 
-def _templates(harness: Harness) -> Iterable[_Template]:
+def _prompts(harness: Harness) -> dict[str, _Prompts]:
+    """Return the templates of each role."""
+    found: dict[str, _Prompts] = {}
     for template in harness.manifest.prompt_templates:
         # a template of another agent of the harness is never in the main agent's messages
         if template.agent is not None:
             continue
-        try:
-            text = harness.prompt_text(template.name)
-        except UnicodeDecodeError:
-            # what is no text can be compared with no message
-            continue
-        found = None if text is None else pattern(template, text)
-        if found is not None:
-            yield _Template(template.name, role_of(template.role), template.position == "any", found)
+        role = role_of(template.role)
+        before = found.get(role, _Prompts((), ()))
+        comparable = _comparable(harness, template)
+        if template.position == "first":
+            found[role] = before._replace(ordered=(*before.ordered, comparable))
+        elif comparable is not None:
+            found[role] = before._replace(anywhere=(*before.anywhere, comparable))
+    return found
 
 
-def _where(template: _Template, found: list[tuple[str, str, int | None]]) -> list[tuple[str, str, int | None]]:
-    return found if template.anywhere else found[:1]
+def _comparable(harness: Harness, template: PromptTemplate) -> _Template | None:
+    try:
+        text = harness.prompt_text(template.name)
+    except UnicodeDecodeError:
+        # what is no text can be compared with no message
+        return None
+    found = None if text is None else pattern(template, text)
+    return None if found is None else _Template(template.name, found)
+
+
+def _patterns(templates: Iterable[_Template | None]) -> tuple[Pattern | None, ...]:
+    return tuple(None if template is None else template.pattern for template in templates)
 
 
 @lru_cache(maxsize=1024)

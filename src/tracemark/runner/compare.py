@@ -35,7 +35,7 @@ def request(
     sent = None if tools is None else [dict(tool) for tool in tools]
     found = Matcher(harness).judge(Content(messages=texts, tools=sent)).contradictions
     named = {contradiction.part for contradiction in found}
-    return found + [each for each in _unlike_rendering(rendered, texts) if each.part not in named]
+    return found + [each for each in _unlike_rendering(harness, rendered, texts) if each.part not in named]
 
 
 def surroundings(runtime: Runtime) -> tuple[list[Contradiction], list[str]]:
@@ -62,17 +62,30 @@ def surroundings(runtime: Runtime) -> tuple[list[Contradiction], list[str]]:
 
 
 def _unlike_rendering(
-    rendered: Sequence[tuple[PromptTemplate, str]], messages: Sequence[tuple[str, str, int | None]]
+    harness: Harness, rendered: Sequence[tuple[PromptTemplate, str]], messages: Sequence[tuple[str, str, int | None]]
 ) -> list[Contradiction]:
     found = []
     for template, text in rendered:
         if template.agent is not None:
             continue
         sent = [content for role, content, _ in messages if role_of(role) == role_of(template.role)]
-        compared = sent if template.position == "any" else sent[:1]
+        place = _place(harness, template)
+        compared = sent if place is None else sent[place : place + 1]
         if text not in compared:
             found.append(Contradiction("prompt_templates", template.name, None, _unlike(text, compared)))
     return found
+
+
+def _place(harness: Harness, template: PromptTemplate) -> int | None:
+    """Return which message of its role a template is, counting from 0; None when it may be any."""
+    if template.position == "any":
+        return None
+    alike = [
+        each.name
+        for each in harness.manifest.prompt_templates
+        if each.agent is None and each.position == "first" and role_of(each.role) == role_of(template.role)
+    ]
+    return alike.index(template.name)
 
 
 def _unlike(text: str, compared: Sequence[str]) -> str:
