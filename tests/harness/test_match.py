@@ -143,7 +143,18 @@ def test_position_first_is_the_first_message_of_its_role_and_any_is_any(matcher:
     assert matcher(prompt_templates=[prompt(SYSTEM)]).judge(content).contradicted
     anywhere = matcher(prompt_templates=[prompt(SYSTEM, position="any")])
     assert anywhere.judge(content).evidence["prompt_templates"] == {"main": "corroborated"}
-    assert anywhere.judge(system("Something else.")).contradicted
+
+
+def test_a_template_of_any_position_contradicts_nothing_when_it_is_absent(matcher: Any) -> None:
+    nudge = {"name": "nudge", "text": "Please go on. " * 5, "syntax": "literal", "role": "user", "position": "any"}
+    text = SYSTEM.format(today="Monday", policy="None.")
+    nudging, calm = matcher(prompt_templates=[prompt(SYSTEM), nudge]), matcher(prompt_templates=[prompt(SYSTEM)])
+    without = nudging.judge(system(text))
+    assert not without.contradicted
+    assert without.evidence["prompt_templates"] == {"main": "corroborated", "nudge": "claimed"}
+    nudged = nudging.judge(Content(messages=[("system", text, 1), ("user", "Hi", 2), ("user", nudge["text"], 3)]))
+    assert nudged.evidence["prompt_templates"] == {"main": "corroborated", "nudge": "corroborated"}
+    assert nudging.compared == calm.compared
 
 
 RULES = {"name": "rules", "text": "Refund nothing above thirty. " * 3, "syntax": "literal"}

@@ -54,6 +54,7 @@ def test_a_template_of_any_position_may_stand_in_a_later_message(make_harness: A
     messages = ({"role": "user", "content": "Before"}, {"role": "user", "content": SENT})
     assert disagreeing(make_harness, rendered(), *messages) == ["task"]
     assert disagreeing(make_harness, rendered(position="any"), *messages) == []
+    assert disagreeing(make_harness, rendered(position="any")) == []
 
 
 def test_the_second_first_template_of_a_role_is_its_second_message(make_harness: Any) -> None:

@@ -10,6 +10,7 @@ Invariants:
 - nor does a recorded definition of a bound tool that cannot be read, and it hides nothing of the others;
 - prefixes, suffixes and length limits of handlers, and templates too short or with ends too short or open, can
   contradict and never corroborate; `runtime` is always only claimed;
+- a template of position `any` can corroborate and never contradict: it may stand behind the first reply, or nowhere;
 - what stands in a hole of a template is compared with nothing;
 - evidence `recorded` and `recovered` is not given here, and a judgement of one harness knows nothing of another.
 """
@@ -140,10 +141,7 @@ class Matcher:
     def compared(self) -> Hashable:
         """All that content is compared with: harnesses in which it is equal are excluded by the same content."""
         return (
-            frozenset(
-                (role, _patterns(prompts.ordered), frozenset(_patterns(prompts.anywhere)))
-                for role, prompts in self._prompts.items()
-            ),
+            frozenset((role, _patterns(prompts.ordered)) for role, prompts in self._prompts.items() if prompts.ordered),
             digest.canonical(self._tools),
             self._subset,
             frozenset((one.max_characters, one.prefix or "", one.suffix or "") for one in self._handlers),
@@ -186,13 +184,12 @@ class Matcher:
                 elif verdict is None:
                     difference = self._difference(template, text, content.prompt_cut)
                     contradictions.append(Contradiction("prompt_templates", template.name, step, difference))
-            for template in prompts.anywhere if found else ():
-                verdicts = [self._fits(template, text, content.prompt_cut) for _, text, _ in found]
-                if any(verdicts):
-                    corroborated.append(template.name)
-                if all(verdict is None for verdict in verdicts):
-                    difference = self._difference(template, found[0][1], content.prompt_cut)
-                    contradictions.append(Contradiction("prompt_templates", template.name, found[0][2], difference))
+            # those of position `any` may come after the first reply, or not at all
+            corroborated += [
+                template.name
+                for template in prompts.anywhere
+                if any(self._fits(template, text, content.prompt_cut) for _, text, _ in found)
+            ]
         return frozenset(corroborated)
 
     def _fits(self, template: _Template, text: str, separator: str | None) -> bool | None:

@@ -66,20 +66,18 @@ def _unlike_rendering(
 ) -> list[Contradiction]:
     found = []
     for template, text in rendered:
-        if template.agent is not None:
+        if template.agent is not None or template.position == "any":
             continue
         sent = [content for role, content, _ in messages if role_of(role) == role_of(template.role)]
         place = _place(harness, template)
-        compared = sent if place is None else sent[place : place + 1]
+        compared = sent[place : place + 1]
         if text not in compared:
             found.append(Contradiction("prompt_templates", template.name, None, _unlike(text, compared)))
     return found
 
 
-def _place(harness: Harness, template: PromptTemplate) -> int | None:
-    """Return which message of its role a template is, counting from 0; None when it may be any."""
-    if template.position == "any":
-        return None
+def _place(harness: Harness, template: PromptTemplate) -> int:
+    """Return which message of its role a template of position `first` is, counting from 0."""
     alike = [
         each.name
         for each in harness.manifest.prompt_templates
