@@ -19,11 +19,11 @@ from tracemark.errors import IntegrityError, TracemarkError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED, project_annotation, project_refused
 from tracemark.store.catalogue import SCHEMA, CatalogueError, Reader
-from tracemark.store.deciding import void_among
+from tracemark.store.deciding import refuted_by_content, void_among
 from tracemark.store.layout import SUFFIX, Layout, partition_of
 from tracemark.store.row import TraceRow, project_line
-from tracemark.store.segment import Location, iterate, read_line
-from tracemark.store.selection import Decisions
+from tracemark.store.segment import Location, iterate
+from tracemark.store.selection import Decisions, Excludes
 from tracemark.store.statements import restated
 
 _SHOWN = 20
@@ -119,28 +119,20 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
         return Checked(tuple(findings), _proved(counts, fingerprint_of is not None, catalogue is not None), counts)
 
 
-def check_decisions(
-    layout: Layout, stamps: Mapping[str, str | None], excludes: Callable[[str, bytes], bool]
-) -> list[Finding]:
+def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None) -> list[Finding]:
     """Return a finding for each decision that puts a trace under a harness which its content excludes.
 
     Args:
         layout: the corpus.
         stamps: trace id to the fingerprint under which the ledger settles it; None settles that it counts under none.
-        excludes: tells of a fingerprint and a stored line whether the content excludes the harness, as far as anybody
-            knows it.
+        excludes: what compares content with a harness; None asks the statements alone.
     """
-    ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
     with ExitStack() as opened:
         catalogue, _ = _catalogue(layout, opened)
         if catalogue is None:
             return []
         try:
-            void = void_among(catalogue, layout, stamps, ids)
-            for stored in catalogue.lookup(ids):
-                trace, fingerprint = stored.row.trace_id, stamps[stored.row.trace_id] or ""
-                if trace not in void and excludes(fingerprint, read_line(layout.path(stored.file), stored.location)):
-                    void[trace] = fingerprint
+            void = _void(catalogue, layout, stamps, excludes)
         except IntegrityError:
             # the file that is damaged is a finding already
             return []
@@ -160,8 +152,11 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
         if catalogue is None:
             return []
         try:
-            for trace, conflicts in _disputes(catalogue, layout):
-                settled = trace in decisions.stamps
+            disputes = list(_disputes(catalogue, layout))
+            disputed = {trace: decisions.stamps[trace] for trace, _ in disputes if trace in decisions.stamps}
+            void = _void(catalogue, layout, disputed, decisions.excludes)
+            for trace, conflicts in disputes:
+                settled = trace in disputed and trace not in void
                 open_ones = [path for path in conflicts if not settled or not path.startswith("harness.")]
                 if open_ones and trace not in decisions.retracted:
                     number, first = number + 1, first or trace
@@ -187,6 +182,17 @@ def _disputes(catalogue: Reader, layout: Layout) -> Iterator[tuple[str, tuple[st
         for identity, now in restated(catalogue, layout, stale[start : start + _BATCH]).items():
             if now.conflicts:
                 yield identity.hex(), now.conflicts
+
+
+def _void(
+    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
+) -> dict[str, str]:
+    """Return those of the decisions `stamps` that cannot hold; the catalogue's states are not asked, they may lag."""
+    ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
+    void = void_among(catalogue, layout, stamps, ids)
+    if excludes is None:
+        return void
+    return void | refuted_by_content(catalogue, layout, {k: v for k, v in stamps.items() if k not in void}, excludes)
 
 
 def decision_refuted(trace_id: str, fingerprint: str) -> Finding:
