@@ -8,6 +8,7 @@ Invariants:
 - no file is held whole: memory is bounded by the largest record (`Limits.max_record`);
 - nothing outside a given folder (and DVC's cache) is read: a symbolic link that leads out of it, or an archive member
   that would, is refused by name;
+- an importer that fails costs the record that it failed on, and nothing else of the source;
 - whatever is not read is refused with its place, the reason, its digest and its first bytes. Files that are known to
   stand beside traces (`batch.yaml`, hidden files, `*.dvc`, the rest of a Harbor trial) hold none and are not refused.
 """
@@ -25,9 +26,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tracemark.durable import is_locked
+from tracemark.errors import TracemarkError
 from tracemark.findings import Finding, finding
 from tracemark.importers import batch, detect
-from tracemark.importers.base import Context, Imported, Limits, Refused
+from tracemark.importers.base import Context, Imported, Importer, Limits, Record, Refused, refuse
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded, members, packing
 from tracemark.importers.head import SIZE, SPACE, Head, read_head
 from tracemark.importers.links import Links, may_name
@@ -38,6 +40,7 @@ RANGE = 33_554_432
 """Size of one job in bytes, before it is moved to a line's end."""
 
 _LINKING = "atif"
+_SHOWN = 200
 _WIDE = re.compile(
     rb"(?P<text>\xff\xfe\x00\x00|\x00\x00\xfe\xff|(?:[^\x00]\x00{3}){2}|(?:\x00{3}[^\x00]){2})|\x00{4}", re.DOTALL
 )
@@ -114,7 +117,28 @@ def read(job: Job) -> Iterator[Imported | Refused]:
             if isinstance(record, Refused):
                 yield record
             else:
-                yield from reader.read(record)
+                yield from _read(reader, record)
+
+
+def _read(reader: Importer, record: Record) -> Iterator[Imported | Refused]:
+    """Yield what an importer makes of a record; where it fails, the record is refused."""
+    try:
+        yield from reader.read(record)
+    except RecursionError:
+        yield refuse("too-deep", record, "nested too deeply to be judged")
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - importers never raise for content, so this is a bug of one
+        yield refuse("importer-failed", record, f"the importer {reader.name} failed: {_raised(error)}")
+
+
+def _raised(error: Exception) -> str:
+    """Return an exception in words, with the place in the program that raised it."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    place = "" if at is None else f" ({Path(at.tb_frame.f_code.co_filename).name}, line {at.tb_lineno})"
+    return f"{type(error).__name__}: {str(error)[:_SHOWN]}{place}"
 
 
 class _Planner:
@@ -184,7 +208,14 @@ class _Planner:
         if fault:
             self._refuse(fault[0], piece, fault[1])
             return
-        found = detect.detect(head, self._format)
+        try:
+            found = detect.detect(head, self._format)
+            unit = "document" if found.importer is None else found.importer.unit(head)
+        except (TracemarkError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - as in `_read`
+            self._refuse("importer-failed", piece, f"an importer failed to recognise the file: {_raised(error)}")
+            return
         if found.tie:
             hint = " or ".join(f"--format {name}" for name in found.tie)
             self._refuse("format-tie", piece, f"the content fits {' and '.join(found.tie)} equally well", hint)
@@ -194,7 +225,7 @@ class _Planner:
         elif found.importer.name == "journal" and is_locked(Path(piece.path)):
             self.findings.append(finding("journal-open", piece.label, "still being written: skipped"))
         else:
-            planned = piece._replace(format=found.importer.name, unit=found.importer.unit(head))
+            planned = piece._replace(format=found.importer.name, unit=unit)
             self._pieces.append((planned, size))
             if found.importer.name == _LINKING and (not head.complete or may_name(head.data)):
                 self._links.note(planned, head.complete)

@@ -311,6 +311,28 @@ def test_of_a_large_refused_file_the_beginning_is_kept(desk) -> None:
     assert len(record["excerpt"]) * 3 // 4 == pytest.approx(EXCERPT, abs=3)
 
 
+def test_a_record_on_which_an_importer_fails_is_kept_and_the_rest_is_stored(desk, monkeypatch) -> None:
+    from tracemark.importers.atif import AtifImporter
+
+    real = AtifImporter._trace
+
+    def trace(self, record, document, *rest):
+        if document.value["session_id"] == "session-t-2":
+            raise TypeError("unhashable type: 'list'")
+        return real(self, record, document, *rest)
+
+    monkeypatch.setattr(AtifImporter, "_trace", trace)
+    desk.write("runs.jsonl", *(desk.document(f"t-{number}") for number in (1, 2, 3)))
+    report = desk.ingest()
+    assert (report.ingested, report.refused, report.exit_code) == (2, 1, 1)
+    assert codes(report) == ["importer-failed"]
+    [kept] = desk.refused()
+    assert (kept["code"], kept["where"]) == ("importer-failed", "runs.jsonl:2")
+    monkeypatch.undo()
+    again = desk.ingest()
+    assert (again.ingested, again.duplicates, again.refused) == (1, 2, 0)
+
+
 # --- nothing readable
 
 

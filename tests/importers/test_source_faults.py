@@ -1,0 +1,90 @@
+"""What goes wrong with one record or one place on disk costs that one, and nothing else of a source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tracemark import digest
+from tracemark.importers import openai_chat
+from tracemark.importers.atif import AtifImporter
+
+from .conftest import Inbox
+
+Make = Callable[..., dict[str, Any]]
+
+
+def failing(error: BaseException, session: str = "s-2") -> Callable[..., Any]:
+    """Return a method that fails for the document of one session, and does its work for any other."""
+    real = AtifImporter._trace
+
+    def trace(self: AtifImporter, record: Any, document: Any, value: dict[str, Any], context: Any) -> Any:
+        if value.get("session_id") == session:
+            raise error
+        return real(self, record, document, value, context)
+
+    return trace
+
+
+@pytest.mark.parametrize("form", ["files", "lines"])
+def test_an_importer_that_fails_costs_one_record(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(AtifImporter, "_trace", failing(KeyError("results")))
+    lines = [json.dumps(document(number)) for number in (1, 2, 3)]
+    if form == "lines":
+        inbox.write("a.jsonl", "\n".join(lines))
+    else:
+        for number, text in enumerate(lines, 1):
+            inbox.write(f"{number}.json", text)
+    found = inbox.read()
+    assert [item.trajectory["session_id"] for item in found.traces] == ["s-1", "s-3"]
+    [refused] = found.refused
+    assert (refused.code, refused.where) == ("importer-failed", "a.jsonl:2" if form == "lines" else "2.json")
+    assert (refused.excerpt, refused.raw_digest) == (lines[1].encode(), digest.sha256(lines[1].encode()))
+    assert "the importer atif failed: KeyError: 'results' (test_source_faults.py, line " in refused.message
+
+
+def test_a_record_too_deep_for_any_importer_is_refused_as_that(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(self: Any, record: Any) -> Any:
+        raise RecursionError
+
+    monkeypatch.setattr(AtifImporter, "read", read)
+    inbox.write("a.json", document())
+    assert inbox.read().codes == ["too-deep"]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt()])
+def test_what_is_no_fault_of_an_importer_is_not_held_back(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    monkeypatch.setattr(AtifImporter, "_trace", failing(error))
+    inbox.write("a.jsonl", json.dumps(document(2)))
+    with pytest.raises(type(error)):
+        inbox.read()
+
+
+@pytest.mark.parametrize("method", ["recognise", "unit"])
+def test_an_importer_that_fails_on_the_beginning_of_a_file_costs_that_file(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    real = getattr(openai_chat.ChatImporter, method)
+
+    def sometimes(self: Any, head: Any) -> Any:
+        if b"boom" in head.data:
+            raise ValueError("boom")
+        return real(self, head)
+
+    monkeypatch.setattr(openai_chat.ChatImporter, method, sometimes)
+    inbox.write("a.json", document())
+    inbox.write("b.json", [{"role": "user", "content": "boom"}])
+    found = inbox.read()
+    assert len(found.traces) == 1
+    [refused] = found.refused
+    assert (refused.code, refused.where) == ("importer-failed", "b.json")
+    assert "ValueError: boom" in refused.message
