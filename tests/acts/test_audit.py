@@ -318,6 +318,18 @@ def test_the_traces_of_an_export_are_selected_at_once(exported: Shop, monkeypatc
     assert asked == [frozenset(row["tracemark_trace_id"] for row in exported.rows())]
 
 
+def test_an_evaluation_set_of_the_same_size_is_another_one_all_the_same(shop: Shop) -> None:
+    shop.accept()
+    shop.set(("tasks: []", "tasks: [x-1, x-2]"))
+    shop.export()
+    assert codes(shop) == set()
+    shop.set(("tasks: [x-1, x-2]", "tasks: [x-2, x-1]"))
+    assert codes(shop) == set()
+    shop.set(("tasks: [x-2, x-1]", "tasks: [x-2, x-3]"))
+    (found,) = audit.audit(shop.root, str(folder(shop))).findings
+    assert (found.code, found.message.split()[0]) == ("export-terms-differ", "evaluation_digest")
+
+
 @pytest.mark.parametrize("name", TAMPERINGS)
 def test_an_export_is_not_what_the_store_would_give_when(name: str, exported: Shop) -> None:
     expected, tamper = TAMPERINGS[name]

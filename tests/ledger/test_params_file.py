@@ -128,7 +128,10 @@ def test_bytes_that_are_no_text_are_an_error(file: Path) -> None:
 
 def test_evaluation_tasks_can_stand_in_a_file_one_a_line(file: Path) -> None:
     (file.parent / "eval.txt").write_text("# frozen\nt-1\n\n  t-2  \n")
-    assert read(file, "evaluation: {tasks: {file: eval.txt}}\n").evaluation == {"t-1", "t-2"}
+    given = read(file, "evaluation: {tasks: {file: ./eval.txt}}\n")
+    assert (given.evaluation, given.evaluation_file) == ({"t-1", "t-2"}, "eval.txt")
+    given = read(file, "evaluation: {tasks: [t-1]}\n")
+    assert (given.evaluation, given.evaluation_file) == ({"t-1"}, None)
 
 
 def test_a_missing_file_of_evaluation_tasks_is_an_error_and_no_empty_list(file: Path) -> None:

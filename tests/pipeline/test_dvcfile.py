@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tracemark.errors import ParamsError
 from tracemark.pipeline import dvcfile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +96,32 @@ def test_stores_only_grow_and_reports_stay_in_git() -> None:
 
 def test_a_decision_or_a_parameter_reruns_the_export() -> None:
     assert {"ledger.jsonl", "params.yaml", "traces/segments"} <= set(expanded(ROOT)["export-sft"]["deps"])
+
+
+def test_the_file_of_evaluation_tasks_reruns_the_export_and_nothing_else(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    before = expanded(tmp_path)
+    (tmp_path / "eval.txt").write_text("t-1\n")
+    (tmp_path / "params.yaml").write_text("evaluation: {tasks: {file: ./eval.txt}}\n")
+    after = expanded(tmp_path)
+    assert after["export-sft"]["deps"] == [*before["export-sft"]["deps"], "eval.txt"]
+    assert {name for name in after if after[name] != before[name]} == {"export-sft"}
+
+
+@pytest.mark.parametrize("file", ["ledger.jsonl", "params.yaml"])
+def test_nothing_is_read_twice_by_one_stage(tmp_path: Path, file: str) -> None:
+    version(tmp_path, "a")
+    (tmp_path / "ledger.jsonl").write_text("")
+    (tmp_path / "params.yaml").write_text(f"evaluation: {{tasks: {{file: {file}}}}}\n")
+    deps = expanded(tmp_path)["export-sft"]["deps"]
+    assert sorted(deps) == sorted(set(deps))
+
+
+def test_a_file_of_evaluation_tasks_that_is_not_there_is_no_dependency_but_an_error(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    (tmp_path / "params.yaml").write_text("evaluation: {tasks: {file: eval.txt}}\n")
+    with pytest.raises(ParamsError, match=r"eval\.txt"):
+        dvcfile.render(tmp_path)
 
 
 def test_no_stage_writes_what_people_write() -> None:

@@ -98,6 +98,7 @@ def parameters(terms: Terms) -> Parameters:
     return Parameters(
         models=sorted(terms.models),
         evaluation_tasks=len(terms.evaluation),
+        evaluation_digest=digest.of(sorted(terms.evaluation)),
         per_task=caps.per_task,
         total=caps.total,
         minimum=caps.minimum,

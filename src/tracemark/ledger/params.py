@@ -92,6 +92,8 @@ class Params:
     """What ingest is told."""
     evaluation: frozenset[str] = frozenset()
     """Ids of the tasks that gates compare on; never in a training export."""
+    evaluation_file: str | None = None
+    """The file that lists them, relative to the corpus; None when `params.yaml` itself does."""
     export: ExportParams = field(default_factory=ExportParams)
     """What exports are told."""
 

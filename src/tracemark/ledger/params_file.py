@@ -40,10 +40,12 @@ def read_params(path: Path) -> Params:
     given = _checked(_load(text, path.name), _SCHEMA, path.name, "")
     export = dict(given.get("export", {}))
     caps = Caps(**export.pop("sft", {}))
+    tasks = given.get("evaluation", {}).get("tasks", ())
     return Params(
         accepted=Accepted(**given.get("accepted", {})),
         ingest=IngestParams(**given.get("ingest", {})),
-        evaluation=_evaluation(given.get("evaluation", {}).get("tasks", ()), path),
+        evaluation=_evaluation(tasks, path),
+        evaluation_file=str(tasks) if isinstance(tasks, PurePosixPath) else None,
         export=ExportParams(**export, sft=caps),
     )
 

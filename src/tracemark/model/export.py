@@ -46,6 +46,8 @@ class Parameters(Value):
     """Models whose traces count, sorted; empty means every model."""
     evaluation_tasks: int
     """Size of the evaluation set; none of its tasks is in a row."""
+    evaluation_digest: str
+    """SHA-256 of the canonical JSON of the sorted list of its tasks: which set it was, wherever it was listed."""
     per_task: int | None
     """Most rows of one task."""
     total: int | None

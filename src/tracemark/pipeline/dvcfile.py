@@ -6,8 +6,9 @@ harness version whose traces it could hold).
 
 Invariants:
 - a stage writes its outputs and nothing else, because DVC restores outputs and not side effects;
-- what a stage reads is among its dependencies: `ledger.jsonl` and `params.yaml`, so that a decision of people reruns
-  what it decides, and the folders outside a harness version that its code imports from, as they are part of it;
+- what a stage reads is among its dependencies: `ledger.jsonl`, `params.yaml` and the file of evaluation tasks that it
+  names, so that a decision of people reruns what it decides, and the folders outside a harness version that its code
+  imports from, as they are part of it;
 - stores only grow: their folders are kept between runs (`persist`), and several stages write below `traces/`, each to
   folders of its own.
 """
@@ -21,6 +22,8 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from tracemark.harness.harness import VERSIONS, examine, versions
+from tracemark.ledger import params
+from tracemark.ledger.params_file import read_params
 from tracemark.store.annotations import INGESTED
 
 HEADER = """\
@@ -39,7 +42,11 @@ STORE_FOLDERS = (
 
 
 def render(root: Path) -> str:
-    """Return the text of `dvc.yaml` for the corpus at `root`, which need not exist yet."""
+    """Return the text of `dvc.yaml` for the corpus at `root`, which need not exist yet.
+
+    Raises:
+        ParamsError: when params.yaml, or the file of evaluation tasks that it names, cannot be read.
+    """
     names = [folder.name for folder in versions(root)]
     domains = sorted(path.parent.name for path in (root / "domains").glob("*/play.py"))
     shared = _shared(root)
@@ -51,7 +58,7 @@ def render(root: Path) -> str:
         stages[name] = {"foreach": list(names), "do": _play(domain, domains, shared)}
     stages["ingest"] = _ingest(shared)
     if names:
-        stages["export-sft"] = _export(shared)
+        stages["export-sft"] = _export(shared, read_params(root / params.NAME).evaluation_file)
     yaml = YAML()
     yaml.default_flow_style = False
     yaml.width = 120
@@ -110,10 +117,11 @@ def _ingest(shared: list[str]) -> dict[str, Any]:
     }
 
 
-def _export(shared: list[str]) -> dict[str, Any]:
+def _export(shared: list[str], tasks: str | None) -> dict[str, Any]:
+    decided = ["ledger.jsonl", "params.yaml", *([tasks] if tasks is not None else [])]
     return {
         "cmd": "tracemark export sft --out exports/sft",
         # the manifest names params.yaml and harness_versions by content, so a change of either makes another manifest
-        "deps": [*STORE_FOLDERS[:2], *STORE_FOLDERS[3:], VERSIONS, *shared, "ledger.jsonl", "params.yaml"],
+        "deps": list(dict.fromkeys([*STORE_FOLDERS[:2], *STORE_FOLDERS[3:], VERSIONS, *shared, *decided])),
         "outs": ["exports/sft", _kept("traces/annotations/exports.sft")],
     }
