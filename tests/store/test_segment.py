@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import errno
+import io
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -29,6 +32,33 @@ def test_a_segment_is_named_by_its_own_bytes(tmp_path: Path) -> None:
     assert packed is not None
     assert packed.name == digest.sha256((tmp_path / "a").read_bytes())
     assert packed.size == (tmp_path / "a").stat().st_size
+
+
+class FullDisk(io.FileIO):
+    def write(self, _data: object) -> int:
+        raise OSError(errno.ENOSPC, "no space left")
+
+
+def test_a_file_that_cannot_be_written_is_closed(tmp_path: Path) -> None:
+    packer = Packer(tmp_path / "a")
+    packer._file.close()
+    packer._file = FullDisk(tmp_path / "a", "wb")
+    with pytest.raises(OSError, match="no space"):
+        packer.add(b"x" * FRAME_BYTES)
+    assert packer._file.closed
+
+
+def test_a_file_that_cannot_be_synced_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packer = Packer(tmp_path / "a")
+    packer.add(b"{}")
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, "cannot sync")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="cannot sync"):
+        packer.close()
+    assert packer._file.closed
 
 
 def test_the_same_lines_make_the_same_file(tmp_path: Path) -> None:

@@ -98,12 +98,13 @@ class Packer:
         Raises:
             OSError: when the file cannot be written or synced.
         """
-        self._flush()
+        with self._file:
+            self._flush()
+            if self._locations:
+                os.fsync(self._file.fileno())
         if not self._locations:
             self.abandon()
             return None
-        os.fsync(self._file.fileno())
-        self._file.close()
         return Packed(self._path, self._hasher.hexdigest(), self._written, tuple(self._locations))
 
     def abandon(self) -> None:
@@ -116,8 +117,13 @@ class Packer:
             return
         frame = self._compressor.compress(b"\n".join(self._lines) + b"\n")
         view = memoryview(frame)
-        while view:
-            view = view[self._file.write(view) :]
+        try:
+            while view:
+                view = view[self._file.write(view) :]
+        except OSError:
+            # half a frame is the end of it: nothing may follow, and nobody will finish the file
+            self._file.close()
+            raise
         self._hasher.update(frame)
         offset = 0
         for line in self._lines:
