@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tracemark
 from tracemark import digest
@@ -357,3 +359,65 @@ def test_the_format_is_recognised_by_content_and_an_open_journal_is_skipped_and_
     traces = [result for job in planned.jobs for result in read(job)]
     assert [trace.source["label"] for trace in traces if isinstance(trace, Imported)] == [journal.name]
     assert len(traces) == 1
+
+
+@pytest.mark.parametrize("member", ["observation", "step_id"])
+@pytest.mark.parametrize("value", [{}, None, {"results": {}}, {"results": []}, "x", 3])
+def test_a_step_that_brings_what_no_recorder_writes_is_damage(journal: Path, member: str, value: Any) -> None:
+    def change(event: dict[str, Any]) -> dict[str, Any]:
+        if event["event"] == "step" and event["step"]["source"] == "agent":
+            event["step"][member] = value
+        return event
+
+    item = refused(journal, changed(journal, change))
+    assert (item.code, item.where) == ("journal-damaged", journal.name)
+    assert item.message == f"line 8: a step brings its own {member}, which no recorder writes"
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["", "agent", "user", "success", "runtime", "a" * 64]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["results", "observation", "source", "parts", "digest"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Return every object and list within a value with each of its keys."""
+    inner = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value) if isinstance(value, list) else ())
+    )
+    return [(value, key) for key, _ in inner] + [place for _, item in inner for place in places(item)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_journal_raises_and_what_is_taken_is_valid(journal: Path, data: st.DataObject) -> None:
+    events = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    for _ in range(data.draw(st.integers(1, 3))):
+        index = data.draw(st.integers(0, len(events) - 1))
+        how = data.draw(st.sampled_from(["change", "change", "change", "add", "drop", "repeat"]))
+        if how == "drop":
+            del events[index]
+            if not events:
+                return
+        elif how == "repeat":
+            events.insert(data.draw(st.integers(0, len(events))), json.loads(json.dumps(events[index])))
+        else:
+            value, key = data.draw(st.sampled_from(places(events[index])))
+            inner = value[key]
+            if how == "add" and isinstance(inner, dict):
+                inner[data.draw(st.sampled_from(["observation", "results", "extra", "status", "model"]))] = data.draw(
+                    ODD
+                )
+            else:
+                value[key] = data.draw(ODD)
+    for item in results(journal, b"".join(json.dumps(event).encode() + b"\n" for event in events)):
+        if isinstance(item, Imported):
+            assert problems(item.trajectory) == []
+            Run.model_validate(item.run)
+            Outcome.model_validate(item.outcome)
+            Source.model_validate(item.source)
+            Stamp.model_validate(item.stamp)

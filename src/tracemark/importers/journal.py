@@ -8,7 +8,7 @@ Events, in the order in which a run writes them, with their members besides `eve
     evidence       component, part, evidence: the run obtained the part from the harness (`recorded`), or went around
                    it (`claimed`)
     contradiction  contradiction: something disagreed with the harness
-    step           step: an ATIF step without its number
+    step           step: an ATIF step without its number and its observation
     observation    results: they belong to the last step, which is the agent's
     outcome        outcome: the grader's words; the last one counts
     end            time, mixed?: last line of a run that was not interrupted
@@ -85,6 +85,7 @@ def _closed(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+_NOT_IN_A_STEP = ("observation", "step_id")
 _HARNESS = _closed(
     {
         "name": _TEXT,
@@ -146,6 +147,9 @@ class _Reading:
         elif kind == "contradiction":
             self.contradictions.append(event["contradiction"])
         elif kind == "step":
+            own = [name for name in _NOT_IN_A_STEP if name in event["step"]]
+            if own:
+                raise _DamagedError(f"a step brings its own {' and '.join(own)}, which no recorder writes")
             self.steps.append({**event["step"], "step_id": len(self.steps) + 1})
         elif kind == "observation":
             if not self.steps or self.steps[-1]["source"] != "agent":
