@@ -34,7 +34,7 @@ def pin(root: Path, names: list[str] | None, count: int) -> None:
     (root / "dvc.lock").write_text(LOCK.format(md5=MD5, count=count))
     if names is not None:
         listing = root / ".dvc" / "cache" / "files" / "md5" / MD5[:2] / f"{MD5[2:]}.dir"
-        listing.parent.mkdir(parents=True)
+        listing.parent.mkdir(parents=True, exist_ok=True)
         listing.write_text(json.dumps([{"md5": MD5, "relpath": name} for name in names]))
 
 
@@ -76,16 +76,16 @@ def test_a_corpus_whose_inbox_is_complete_is_made_again_instead(shop: Shop) -> N
 
 
 def test_without_pins_nothing_is_missing(shop: Shop) -> None:
-    assert (pinned.pinned(shop.root), pinned.missing(shop.root)) == ([], {})
-    assert pinned.unpinned_segments(shop.root) is None
+    assert (pinned.Pins(shop.root).folders, pinned.Pins(shop.root).missing) == ([], {})
+    assert pinned.Pins(shop.root).unpinned_segments is None
     pinned.require_pulled(shop.root)
 
 
 def test_segments_that_are_not_pinned_yet_are_counted(shop: Shop) -> None:
     pin(shop.root, segments(shop.root), len(segments(shop.root)))
-    assert pinned.unpinned_segments(shop.root) == 0
+    assert pinned.Pins(shop.root).unpinned_segments == 0
     shop.ingest([document("n-1")], name="new")
-    assert pinned.unpinned_segments(shop.root) == 1
+    assert pinned.Pins(shop.root).unpinned_segments == 1
     found = [found for found in health.check(shop.root).findings if found.code == "not-pinned"]
     assert [(one.severity, one.message.endswith(": 1")) for one in found] == [("info", True)]
 
@@ -150,4 +150,4 @@ def test_a_damaged_list_in_the_cache_is_like_none(shop: Shop) -> None:
     names = segments(shop.root)
     pin(shop.root, names, len(names))
     next((shop.root / ".dvc").rglob("*.dir")).write_text("[")
-    assert pinned.missing(shop.root) == {}
+    assert pinned.Pins(shop.root).missing == {}

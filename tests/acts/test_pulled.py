@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.acts import audit, harnesses, traces
+from tracemark.acts import audit, harnesses, health, traces
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.pulled import not_pulled, require_pulled
 from tracemark.errors import NotPulledError
@@ -59,6 +59,31 @@ def test_a_store_that_was_made_again_from_a_complete_inbox_lacks_nothing(shop: S
     shop.ingest([document("n-1"), document("n-2")], name="edited")
     assert shop.export().rows == 2
     assert not_pulled(Corpus(shop.root)) == []
+    assert {(found.code, found.severity) for found in health.check(shop.root).findings} == {("not-pinned", "info")}
+
+
+def test_check_and_the_readers_say_the_same_of_what_is_missing(shop: Shop) -> None:
+    pin(shop.root, None, 9)
+    for inbox in ("partial", "complete"):
+        shop.set(("inbox: partial", f"inbox: {inbox}"))
+        (said,) = not_pulled(Corpus(shop.root))
+        assert said in health.check(shop.root).findings
+    shop.set(("accepted:", "acepted:"))
+    assert {found.code for found in health.check(shop.root).findings} == {"not-pulled", "params-unusable"}
+
+
+def test_a_link_whose_target_is_gone_is_missing_and_a_file_that_is_no_data_is_not(shop: Shop) -> None:
+    folder = shop.root / "traces" / "segments"
+    names = segments(shop.root)
+    (folder / "notes.txt").write_text("pinned as well")
+    for listed in ([*names, "notes.txt"], None):
+        pin(shop.root, listed, len(names) + 1)
+        assert not_pulled(Corpus(shop.root)) == []
+    (folder / names[0]).unlink()
+    (folder / names[0]).symlink_to(shop.root / "cache-that-is-gone")
+    assert [found.message[-2:] for found in not_pulled(Corpus(shop.root))] == [" 1"]
+    shutil.rmtree(shop.root / ".dvc")
+    assert [found.message[-2:] for found in not_pulled(Corpus(shop.root))] == [" 1"]
 
 
 def test_without_a_complete_inbox_other_segments_replace_nothing(shop: Shop) -> None:

@@ -15,8 +15,9 @@ from string import hexdigits
 from typing import Any
 
 from tracemark import digest
+from tracemark.acts.pinned import COMPLETE, Pins
 from tracemark.acts.provenance import content_in
-from tracemark.errors import IntegrityError, ManifestError, UnknownNameError, UsageError
+from tracemark.errors import IntegrityError, ManifestError, ParamsError, UnknownNameError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
 from tracemark.harness.harness import SNAPSHOTS, VERSIONS, Harness, known_with_findings
@@ -49,6 +50,19 @@ class Corpus:
     def params(self) -> Params:
         """What `params.yaml` says, defaults filled in."""
         return read_params(self.root / params.NAME)
+
+    @cached_property
+    def pins(self) -> Pins:
+        """What dvc.lock pins, and what of it is missing."""
+        return Pins(self.root, self.inbox_complete)
+
+    def inbox_complete(self) -> bool:
+        """Return whether the store can be made again from the inbox; false where params.yaml does not say so."""
+        try:
+            return self.params.ingest.inbox == COMPLETE
+        except ParamsError:
+            # that is an error of its own for whoever needs what is in the file
+            return False
 
     @cached_property
     def chain(self) -> Chain:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.harnesses import accepted_apart
-from tracemark.acts.pinned import LOCK, missing, unpinned, unpinned_segments
+from tracemark.acts.pinned import unpinned
+from tracemark.acts.pulled import not_pulled
 from tracemark.digest import JSON
 from tracemark.errors import NotPulledError, ParamsError
 from tracemark.findings import Finding, Report, finding
@@ -73,7 +74,7 @@ def check(root: Path) -> CheckReport:
     findings += corpus.harness_findings
     findings += checks.together(corpus.harnesses)
     findings += _apart(corpus)
-    findings += _pins(root)
+    findings += _pins(corpus)
     counts = stored.counts
     return CheckReport(
         tuple(findings), counts["traces"], counts["annotations"], counts["harnesses"], decisions, tuple(proved)
@@ -122,15 +123,9 @@ def _apart(corpus: Corpus) -> list[Finding]:
         return []
 
 
-def _pins(root: Path) -> list[Finding]:
+def _pins(corpus: Corpus) -> list[Finding]:
     try:
-        lacking, unknown = missing(root), unpinned_segments(root)
-    except NotPulledError as error:
-        return [finding("not-pulled", LOCK, error.message, error.hint)]
-    found = [
-        finding("not-pulled", f"{LOCK}: {path}", f"pinned files that are not on disk: {count}")
-        for path, count in lacking.items()
-    ]
-    if unknown:
-        found.append(unpinned(unknown))
-    return found
+        unknown = corpus.pins.unpinned_segments
+    except NotPulledError:
+        unknown = None
+    return [*not_pulled(corpus), *([unpinned(unknown)] if unknown else [])]

@@ -1,35 +1,28 @@
-"""Is what a verb reads on disk? Half a corpus answers like a whole one, so reading verbs say what is missing.
+"""Is what a verb reads on disk? Reading verbs say what is missing, and an export is not made of a part of a corpus.
 
-The rule (`docs/decisions/0017-not-pulled.md`): a pinned file that is not on disk is missing, and files that are not
-pinned are no matter. Only where the inbox is complete may the store have been made again with other files; it has been
-when DVC's cache holds the pinned names and the segments on disk have others. Then nothing is missing.
+What counts as missing is the business of `tracemark.acts.pinned`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from tracemark.acts import lockfile
 from tracemark.acts.corpus import Corpus
-from tracemark.acts.pinned import LOCK, Pinned, pinned, present
+from tracemark.acts.pinned import SEGMENTS, lacks
 from tracemark.errors import NotPulledError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED
 
-COMPLETE = "complete"
-"""Value of `ingest.inbox` in params.yaml: the store can be made again from the inbox."""
-
-_SEGMENTS = "traces/segments"
-_EXPORTED = (*(f"traces/annotations/{kind}" for kind in INGESTED), "traces/harnesses", _SEGMENTS)
+_EXPORTED = (*(f"traces/annotations/{kind}" for kind in INGESTED), "traces/harnesses", SEGMENTS)
 
 
 def not_pulled(corpus: Corpus) -> list[Finding]:
     """Return a finding for each folder below `traces/` that lacks files which dvc.lock pins."""
     try:
-        lacking = _missing(corpus)
+        lacking = corpus.pins.missing
     except NotPulledError as error:
-        return [finding("not-pulled", LOCK, error.message, error.hint)]
+        return [finding("not-pulled", lockfile.NAME, error.message, error.hint)]
     return [
-        finding("not-pulled", f"{LOCK}: {path}", f"pinned files that are not on disk: {count}", _hint(corpus))
+        finding("not-pulled", f"{lockfile.NAME}: {path}", f"pinned files that are not on disk: {count}", _hint(corpus))
         for path, count in lacking.items()
     ]
 
@@ -42,35 +35,10 @@ def require_pulled(corpus: Corpus) -> None:
     Raises:
         NotPulledError: when it is not, or when dvc.lock cannot be read.
     """
-    lacking = {path: count for path, count in _missing(corpus).items() if path in _EXPORTED}
+    lacking = {path: count for path, count in corpus.pins.missing.items() if path in _EXPORTED}
     if lacking:
-        raise NotPulledError(
-            f"files that dvc.lock pins are not on disk: {_words(lacking)}", where=LOCK, hint=_hint(corpus)
-        )
-
-
-def _missing(corpus: Corpus) -> dict[str, int]:
-    """Return how many pinned files are missing, by folder; folders that lack none are left out."""
-    pins = pinned(corpus.root)
-    lacking = {}
-    for pin in pins:
-        on_disk = present(corpus.root / pin.path)
-        count = len(pin.names - on_disk) if pin.names is not None else pin.count - len(on_disk)
-        if count > 0:
-            lacking[pin.path] = count
-    return {} if lacking and _made_again(corpus, pins) else lacking
-
-
-def _made_again(corpus: Corpus, pins: list[Pinned]) -> bool:
-    if corpus.params.ingest.inbox != COMPLETE:
-        return False
-    known = [pin.names for pin in pins if pin.path == _SEGMENTS and pin.names is not None]
-    return any(present(corpus.root / _SEGMENTS) - names for names in known)
-
-
-def _words(lacking: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} of {path}" for path, count in lacking.items())
+        raise lacks(lacking, _hint(corpus))
 
 
 def _hint(corpus: Corpus) -> str:
-    return "dvc pull" if corpus.params.ingest.inbox != COMPLETE else "dvc pull, or dvc repro, which makes them again"
+    return "dvc pull, or dvc repro, which makes them again" if corpus.inbox_complete() else "dvc pull"
