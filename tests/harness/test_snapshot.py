@@ -5,13 +5,14 @@ import json
 import shutil
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracemark import digest
 from tracemark.errors import IntegrityError, NewerFormatError
 from tracemark.harness import snapshot
 from tracemark.harness.harness import load
+from tracemark.harness.match import Content, Matcher
 
 
 @pytest.fixture
@@ -172,6 +173,76 @@ def test_what_is_no_snapshot_is_refused(raw):
 def test_members_of_any_kind_are_refused_without_a_traceback(members):
     with pytest.raises(IntegrityError):
         snapshot.read({**members, "format": snapshot.FORMAT})
+
+
+@pytest.mark.parametrize("place", ["closures", "unassigned"])
+def test_two_files_of_one_path_are_damage(full, place):
+    written = snapshot.write(full.load())
+    written["files"] |= {"x.py": {"text": "1"}, "root:x.py": {"text": "2"}}
+    if place == "closures":
+        written["closures"]["logic/tools.py:look_up"] |= {"x": "x.py", "other": "root:x.py"}
+    else:
+        written["unassigned"] = ["x.py", "root:x.py"]
+    with pytest.raises(IntegrityError, match=r"two files have the path 'x\.py'"):
+        snapshot.read(written)
+
+
+class Whatever:
+    """Equal to everything: in place of the digests that a snapshot claims, it makes any of them right."""
+
+    def __init__(self, *_claimed):
+        self.fingerprint = "forged"
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+ODD = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers(10**20, 10**21)
+    | st.sampled_from(
+        ["", "x.py", "root:x.py", "\ud800", "logic/tools.py:look_up", "system", "{% if %}", "{", "jinja"]
+    ),
+    lambda v: st.lists(v, max_size=2) | st.dictionaries(st.sampled_from(["x", "text", "base64", "schema", "file"]), v),
+    max_leaves=4,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), st.booleans())
+def test_a_snapshot_changed_anywhere_is_refused_or_can_be_used(full, monkeypatch, data, forged):
+    damaged = snapshot.write(full.load())
+    damaged["files"] |= {"x.py": {"text": "1"}, "root:x.py": {"text": "2"}}
+    for _ in range(data.draw(st.integers(1, 3))):
+        member = data.draw(st.sampled_from(sorted(damaged)))
+        path = data.draw(st.sampled_from([p for p in changes(damaged) if p[0] == member]))
+        inner = damaged
+        for step in path[:-1]:
+            inner = inner[step]
+        how = data.draw(st.sampled_from(["set", "remove", "add"]))
+        if how == "remove" and len(damaged) > 1:
+            del inner[path[-1]]
+        elif how == "add" and isinstance(inner, dict):
+            inner[data.draw(st.sampled_from(["x", "x.py", "root:x.py", "system", "hint"]))] = data.draw(ODD)
+        else:
+            inner[path[-1]] = data.draw(ODD)
+    with monkeypatch.context() as patch:
+        if forged:
+            patch.setattr(snapshot, "Identity", Whatever)
+        try:
+            harness = snapshot.read(damaged)
+        except (IntegrityError, NewerFormatError):
+            return
+    matcher = Matcher(harness)
+    assert hash(matcher.compared) is not None
+    matcher.excludes(Content(messages=[("system", "x", 1)], observations=[(1, "y")]))
+    again = snapshot.from_bytes(snapshot.to_bytes(harness))
+    assert again.identity == harness.identity
 
 
 def test_a_newer_snapshot_says_so():

@@ -117,7 +117,7 @@ def members(manifest: Manifest, sources: Sources) -> dict[str, dict[str, Any]]:
     """Return what is hashed: for each component, in order, each part's members with files replaced by digests.
 
     Raises:
-        ValueError: when a tool schema is not usable.
+        ValueError: when a tool schema is not usable, or two files of a part have one path.
         KeyError: when `sources` lacks a file that the manifest names.
     """
     return {
@@ -132,7 +132,7 @@ def identify(manifest: Manifest, sources: Sources) -> Identity:
     """Return the fingerprint of a harness with the digests it is made of.
 
     Raises:
-        ValueError: when a tool schema is not usable.
+        ValueError: when a tool schema is not usable, or two files of a part have one path.
         KeyError: when `sources` lacks a file that the manifest names.
     """
     parts = {
@@ -219,8 +219,17 @@ def _include(said: dict[str, Any], place: Place, sources: Sources) -> None:
 
 
 def _digests(keys: Collection[str], sources: Sources) -> dict[str, str]:
-    found = {bare(key): file_digest(sources.files[key]) for key in dict.fromkeys(keys)}
-    assert len(found) == len(set(keys)), "a module name leads to one file"
+    """Return the digest of each file by the path that is hashed for it.
+
+    Raises:
+        ValueError: when two files have one path, so that one of them would not be hashed; no folder gives such keys.
+        KeyError: when `sources` lacks a file.
+    """
+    found: dict[str, str] = {}
+    for key in dict.fromkeys(keys):
+        if bare(key) in found:
+            raise ValueError(f"two files have the path {bare(key)!r}")
+        found[bare(key)] = file_digest(sources.files[key])
     return found
 
 

@@ -39,8 +39,8 @@ def to_bytes(harness: Harness) -> bytes:
 def write(harness: Harness) -> JSON:
     """Return the snapshot of a harness."""
     described = harness.manifest.model_dump(mode="json", by_alias=True)
-    # the label travels, be it the folder's name
-    described["name"] = harness.name
+    # the label travels, be it the folder's name; a snapshot of another's may have none
+    described["name"] = harness.name or None
     snapshot: dict[str, Any] = {
         "format": FORMAT,
         "algorithm": ALGORITHM,
@@ -93,7 +93,7 @@ def read(snapshot: JSON) -> Harness:
         raise IntegrityError("this is no snapshot of a harness", where="format")
     try:
         return _read(snapshot)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError) as error:
         # a ValidationError is a ValueError that quotes its input over many lines
         reason = f"{error.error_count()} members of the manifest" if isinstance(error, ValidationError) else repr(error)
         where = str(snapshot.get("fingerprint", "fingerprint missing"))
@@ -133,11 +133,11 @@ def _read(snapshot: dict[str, Any]) -> Harness:
     files = {str(key): _unpacked(packed) for key, packed in snapshot["files"].items()}
     closures = {entry: dict(modules) for entry, modules in snapshot["closures"].items()}
     includes: dict[Place, tuple[str, ...]] = {
-        (component, part): tuple(keys)
+        (component, part): _texts(keys)
         for component, parts in snapshot.get("includes", {}).items()
         for part, keys in parts.items()
     }
-    unassigned = tuple(snapshot.get("unassigned", ()))
+    unassigned = _texts(snapshot.get("unassigned", []))
     identity = identify(described, Sources(files, closures, includes, unassigned))
     claimed = Identity(snapshot["fingerprint"], snapshot["components"], snapshot["parts"])
     if identity != claimed:
@@ -154,12 +154,20 @@ def _read(snapshot: dict[str, Any]) -> Harness:
         # computed in the manifest's order, which sorted JSON has lost
         identity=identity,
         findings=tuple(_finding(found) for found in snapshot.get("findings", ())),
-        incomplete={component: tuple(parts) for component, parts in snapshot.get("incomplete", {}).items()},
+        incomplete={component: _texts(parts) for component, parts in snapshot.get("incomplete", {}).items()},
     )
 
 
 def _finding(found: dict[str, str]) -> Finding:
+    if not all(isinstance(value, str) for value in found.values()):
+        raise ValueError("a finding holds something that is no text")
     return Finding(found["code"], Severity(found["severity"]), found["where"], found["message"], found.get("hint"))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ValueError("a list of texts was expected")
+    return tuple(value)
 
 
 def _stated(value: Any) -> Any:

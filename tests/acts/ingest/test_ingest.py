@@ -17,6 +17,7 @@ from tracemark.acts.corpus import Corpus
 from tracemark.clock import FixedClock
 from tracemark.durable import CrashPoint
 from tracemark.errors import NothingReadableError, NotPulledError, UnknownNameError, UsageError
+from tracemark.harness import snapshot
 from tracemark.importers import source
 from tracemark.importers.base import EXCERPT
 from tracemark.store.store import Store
@@ -331,6 +332,26 @@ def test_a_record_on_which_an_importer_fails_is_kept_and_the_rest_is_stored(desk
     monkeypatch.undo()
     again = desk.ingest()
     assert (again.ingested, again.duplicates, again.refused) == (1, 2, 0)
+
+
+def test_a_malformed_snapshot_beside_journals_is_data(desk) -> None:
+    sound = snapshot.write(desk.harness("desk_a"))
+    colliding = {**sound, "files": {**sound["files"], "x.py": {"text": "1"}, "root:x.py": {"text": "2"}}}
+    malformed = [
+        {**colliding, "unassigned": ["root:x.py", "x.py"]},
+        {**sound, "files": []},
+        {**sound, "manifest": {}},
+        {**sound, "findings": [{"code": 1}]},
+        {**sound, "format": "tracemark/harness-snapshot/9"},
+        {"format": sound["format"]},
+        [],
+    ]
+    for number, value in enumerate(malformed):
+        desk.put(f"batch/{number:064d}.harness.json", json.dumps(value).encode())
+    desk.put(f"batch/{99:064d}.harness.json", b"\xff{")
+    desk.write("batch/runs.jsonl", desk.document("t-1"))
+    report = desk.ingest()
+    assert (report.ingested, report.refused, report.exit_code) == (1, 0, 0)
 
 
 # --- nothing readable
