@@ -92,7 +92,8 @@ def export(tmp_path: Path) -> Export:
         sft.render(digest.load_canonical(lines[name])["trajectory"], store[name].facts, TOOLS[A]).line
         for name in selected.ids
     ]
-    data = {sft.FILE: b"".join(line or b"" for line in rendered), manifest.CARD: manifest.card()}
+    rows = b"".join(line or b"" for line in rendered)
+    data = {sft.FILE: rows, manifest.CARD: manifest.card(digest.sha256(rows))}
     files = {name: File(sha256=digest.sha256(content), bytes=len(content)) for name, content in data.items()}
     origin = Origin(fingerprint=A, label="a", components={}, corpus="c" * 64, objects={})
     data[manifest.NAME] = manifest.encode(manifest.build(selected, terms, origin, files))

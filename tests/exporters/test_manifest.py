@@ -21,6 +21,7 @@ from tracemark.findings import finding
 from tracemark.ledger.params import Caps
 from tracemark.model.export import File, Manifest
 
+ROWS, OTHER_ROWS = "8" * 64, "9" * 64
 A, B = ("tm1:" + letter * 64 for letter in "ab")
 ORIGIN = Origin(
     fingerprint=A,
@@ -63,7 +64,7 @@ def test_the_counts_add_up_and_every_reason_is_there() -> None:
 
 def test_success_is_called_recorded_and_never_verified() -> None:
     assert build().outcomes == {"recorded success (grader g)": 3}
-    assert b"verified" not in manifest.encode(build()) + manifest.card()
+    assert b"verified" not in manifest.encode(build()) + manifest.card(ROWS)
 
 
 def test_it_repeats_what_weakens_the_fingerprint() -> None:
@@ -120,7 +121,7 @@ def test_the_statement_for_the_store_names_manifest_and_traces() -> None:
 
 
 def test_the_card_declares_every_column_and_the_one_data_file() -> None:
-    _, head, _ = manifest.card().decode().split("---\n", 2)
+    _, head, _ = manifest.card(ROWS).decode().split("---\n", 2)
     meta = YAML(typ="safe", pure=True).load(head)
     assert meta["configs"] == [{"config_name": "default", "data_files": "sft.jsonl"}]
     features = {feature.pop("name"): feature for feature in meta["dataset_info"]["features"]}
@@ -129,12 +130,20 @@ def test_the_card_declares_every_column_and_the_one_data_file() -> None:
     assert features["tracemark_trace_id"] == {"dtype": "string"}
 
 
+def test_the_card_tells_datasets_which_rows_these_are_so_that_its_cache_knows_them_apart() -> None:
+    heads = [manifest.card(rows).decode().split("---\n", 2)[1] for rows in (ROWS, OTHER_ROWS)]
+    assert [YAML(typ="safe", pure=True).load(head)["dataset_info"]["description"].split()[-1] for head in heads] == [
+        ROWS,
+        OTHER_ROWS,
+    ]
+
+
 def test_the_card_says_that_text_parts_were_put_together() -> None:
-    assert "text parts, they are put together" in " ".join(manifest.card().decode().split())
+    assert "text parts, they are put together" in " ".join(manifest.card(ROWS).decode().split())
 
 
 def test_the_card_says_which_order_members_have_and_that_the_models_own_is_not_stored() -> None:
-    text = " ".join(manifest.card().decode().split())
+    text = " ".join(manifest.card(ROWS).decode().split())
     assert "in the order of the harness's own schema files" in text
     assert "The order in which the model wrote the arguments of a call is not stored" in text
 

@@ -193,7 +193,7 @@ def _write(corpus: Corpus, store: Store, out: Path, selected: Selected, terms: T
     (out / manifests.NAME).unlink(missing_ok=True)
     sync_folder(out)
     written = _write_rows(out / sft_rows.FILE, [rows[trace] for trace in selected.ids])
-    card = manifests.card()
+    card = manifests.card(written.sha256)
     write_atomic(out / manifests.CARD, card)
     files = {sft_rows.FILE: written, manifests.CARD: File(sha256=digest.sha256(card), bytes=len(card))}
     accepted = corpus.accepted or ""

@@ -151,8 +151,15 @@ def statement(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def card() -> bytes:
-    """Return the dataset card, `README.md`: the columns as `datasets` must be told them, and how to read them."""
+def card(rows: str) -> bytes:
+    """Return the dataset card, `README.md`: the columns as `datasets` must be told them, and how to read them.
+
+    The digest of the rows stands among what `datasets` is told, because its cache knows an export by that alone: a new
+    export in the same folder, or in another one, would give the rows of an earlier one.
+
+    Args:
+        rows: SHA-256 of the file of rows, 64 hexadecimal digits.
+    """
     features = "".join(f"  - name: {name}\n    {feature}\n" for name, feature in sft.COLUMNS.items())
     return (
         "---\n"
@@ -160,6 +167,7 @@ def card() -> bytes:
         "- config_name: default\n"
         f"  data_files: {sft.FILE}\n"
         "dataset_info:\n"
+        f"  description: {sft.FILE} with SHA-256 {rows}\n"
         "  features:\n"
         f"{features}"
         "tags:\n"
@@ -172,8 +180,8 @@ def card() -> bytes:
         f"`{NAME}` says which harness made these traces, how that is known, what was left out and why.\n"
         "`tracemark audit` on this folder compares every row with the store.\n"
         "\n"
-        "`load_dataset` on this folder reads the columns as declared above. Its `json` feature rounds numbers with a\n"
-        f"fraction; the file `{sft.FILE}` itself is exact, one JSON object a line.\n"
+        "`load_dataset` on this folder (datasets 5; 4.4 has no `json` feature) reads the columns as declared above. The\n"
+        f"feature rounds numbers with a fraction; the file `{sft.FILE}` itself is exact, one JSON object a line.\n"
         "\n"
         "Every content is one text. Where a log holds a list of text parts, they are put together with nothing\n"
         "between them, as chat templates do.\n"
