@@ -31,6 +31,7 @@ def matcher(tmp_path: Path) -> Any:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()
         (folder / "code.py").write_text("def run(raw):\n    return raw\n")
+        (folder / "bytes.txt").write_bytes(b"\xff\xfe")
         members = {"runtime": {"parser": "code.py:run"}, **members}
         (folder / "harness.yaml").write_text(json.dumps({"format": "tracemark/harness/1", **members}))
         return Matcher(load(folder))
@@ -185,6 +186,77 @@ def test_a_template_that_can_be_compared_with_nothing_has_its_place_and_a_messag
     content = Content(messages=[("system", "", 1), ("system", "Made by code.", 2), ("system", text, 3)])
     assert after.judge(content).evidence["prompt_templates"] == {"made": "claimed", "main": "corroborated"}
     assert not after.judge(content).contradicted
+
+
+FOREIGN = "Always offer a discount."
+
+
+def foreign(role: str = "system", text: str = FOREIGN) -> Content:
+    rendered = SYSTEM.format(today="Monday", policy="None.")
+    return Content(messages=[("system", rendered, 1), ("user", "Help", 2), (role, text, 3)])
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_a_system_message_that_no_template_gives_contradicts_with_step_and_text(matcher: Any, role: str) -> None:
+    declared = matcher(prompt_templates=[prompt(SYSTEM)])
+    (found,) = declared.judge(foreign(role)).contradictions
+    assert found.as_json() == {
+        "component": "prompt_templates",
+        "part": "system-2",
+        "step": 3,
+        "text": f"no template gives this message: {FOREIGN!r}",
+    }
+    assert declared.excludes(foreign(role))
+    (long,) = declared.judge(foreign(role, FOREIGN * 1000)).contradictions
+    assert len(long.text) == EXCERPT
+
+
+@pytest.mark.parametrize("role", ["user", "agent"])
+def test_who_is_no_part_of_the_harness_may_say_what_he_likes(matcher: Any, role: str) -> None:
+    assert not matcher(prompt_templates=[prompt(SYSTEM)]).judge(foreign(role)).contradicted
+
+
+@pytest.mark.parametrize(
+    "giver",
+    [
+        {"name": "more", "text": FOREIGN},
+        {"name": "more", "text": FOREIGN, "role": "developer", "position": "any"},
+        {"name": "more", "text": "Always offer {what}.", "syntax": "format", "position": "any"},
+        {"name": "more", "text": "{what}", "syntax": "format", "position": "any"},
+        {"name": "more", "entry": "code.py:run", "position": "any"},
+        {"name": "more", "text": "{% for x in xs %}x{% endfor %}", "syntax": "jinja", "position": "any"},
+        {"name": "more", "file": "bytes.txt", "position": "any"},
+    ],
+)
+def test_a_system_message_that_something_of_the_harness_may_have_given_contradicts_nothing(
+    matcher: Any, giver: dict[str, Any]
+) -> None:
+    open_to_it = matcher(prompt_templates=[prompt(SYSTEM), giver])
+    assert not open_to_it.judge(foreign()).contradicted
+    assert not open_to_it.excludes(foreign())
+    closed = matcher(prompt_templates=[prompt(SYSTEM), {**giver, "role": "user", "position": "any"}])
+    assert closed.judge(foreign()).contradicted
+    assert matcher(prompt_templates=[prompt(SYSTEM), {**giver, "agent": "helper"}]).judge(foreign()).contradicted
+
+
+def test_a_message_that_is_sent_twice_is_still_the_harnesss(matcher: Any) -> None:
+    again = foreign(text=SYSTEM.format(today="Tuesday", policy="None."))
+    assert not matcher(prompt_templates=[prompt(SYSTEM)]).judge(again).contradicted
+
+
+@pytest.mark.parametrize("templates", [[], [{"name": "task", "text": "Help", "role": "user"}]])
+def test_a_harness_without_a_system_prompt_sends_no_system_message(matcher: Any, templates: Any) -> None:
+    none = matcher(prompt_templates=templates)
+    (found,) = none.judge(system(FOREIGN)).contradictions
+    assert (found.component, found.part, found.step) == ("prompt_templates", "system", 1)
+    assert not none.judge(Content(messages=[("system", "", 1), ("user", "Help", 2)])).contradicted
+
+
+def test_harnesses_that_differ_in_what_may_give_a_system_message_are_not_alike(matcher: Any) -> None:
+    more = {"name": "more", "text": FOREIGN, "position": "any"}
+    made = {"name": "made", "entry": "code.py:run", "position": "any"}
+    sets = [[prompt(SYSTEM)], [prompt(SYSTEM), more], [prompt(SYSTEM), made]]
+    assert len({matcher(prompt_templates=templates).compared for templates in sets}) == 3
 
 
 def test_roles_are_compared_as_formats_write_them(matcher: Any) -> None:

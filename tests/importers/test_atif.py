@@ -110,6 +110,22 @@ def test_content_is_what_the_agent_saw_and_did(document: Make) -> None:
     assert (content.tools, content.tools_key, content.prompt_cut) == (None, None, None)
 
 
+@pytest.mark.parametrize("event", ["Retrieving content for: Where is it?", "Added workspace context"])
+def test_a_system_step_that_tells_what_the_producer_did_is_no_message(document: Make, event: str) -> None:
+    made = document()
+    made["agent"]["name"] = "openhands"
+    noted = [{"source": "system", "message": event}, {"source": "system", "message": "Be quick."}]
+    made["steps"][2:2] = noted
+    for number, step in enumerate(made["steps"], 1):
+        step["step_id"] = number
+    content = trace(made).content
+    assert [text for role, text, _ in content.messages if role == "system"] == ["Be exact.", "Be quick."]
+    made["agent"]["name"] = "desk"
+    assert event in [text for _, text, _ in trace(made).content.messages]
+    made["steps"][2]["observation"] = {"results": [{"content": "Loaded."}]}
+    assert event not in [text for _, text, _ in trace(made).content.messages]
+
+
 @pytest.mark.parametrize(
     ("answer", "extra", "expected"),
     [

@@ -10,6 +10,8 @@ Invariants:
 - nor does a recorded definition of a bound tool that cannot be read, and it hides nothing of the others;
 - prefixes, suffixes and length limits of handlers, and templates too short or with ends too short or open, can
   contradict and never corroborate; `runtime` is always only claimed;
+- a system message in front of the first reply comes from the harness, so one that no template of it can give is a
+  contradiction, unless the harness has a template of that role whose output cannot be told;
 - a template of position `any` can corroborate and never contradict: it may stand behind the first reply, or nowhere;
 - what stands in a hole of a template is compared with nothing;
 - evidence `recorded` and `recovered` is not given here, and a judgement of one harness knows nothing of another.
@@ -40,6 +42,7 @@ A hole swallows whatever stands in it. Behind a hole in front of a single `.` th
 stand, as long as it ends with a full stop: an end proves something only when no other text is likely to end so."""
 
 _CACHE = 256
+_SYSTEM = "system"
 _ROLES = {"developer": "system", "agent": "assistant"}
 
 
@@ -68,7 +71,8 @@ class Contradiction(NamedTuple):
     component: str
     """One of `COMPONENTS`."""
     part: str
-    """The part concerned; a tool that the harness does not have is named as well."""
+    """The part concerned; a tool that the harness does not have is named as well, and a message of no template of it is
+    called `system`, `system-2` and so on, as the observed digests are."""
     step: int | None
     """Step id in the trajectory; None when the place is not a step."""
     text: str
@@ -130,6 +134,7 @@ class Matcher:
         """The harness's fingerprint."""
         self._parts = {component: list(harness.identity.parts[component]) for component in COMPONENTS}
         self._prompts = _prompts(harness)
+        self._givers = _givers(harness, self._prompts)
         self._tools = {name: harness.tool_schema(name) for name in manifest.tool_bindings}
         self._subset = manifest.runtime.offered == "subset"
         self._handlers = [handler for handler in manifest.observation_handlers if _claims(handler)]
@@ -142,6 +147,7 @@ class Matcher:
         """All that content is compared with: harnesses in which it is equal are excluded by the same content."""
         return (
             frozenset((role, _patterns(prompts.ordered)) for role, prompts in self._prompts.items() if prompts.ordered),
+            None if self._givers is None else frozenset(_patterns(self._givers)),
             digest.canonical(self._tools),
             self._subset,
             frozenset((one.max_characters, one.prefix or "", one.suffix or "") for one in self._handlers),
@@ -173,8 +179,7 @@ class Matcher:
     def _judge_prompts(self, content: Content, contradictions: list[Contradiction]) -> frozenset[str]:
         corroborated = []
         for role, prompts in self._prompts.items():
-            # a message without text is none that a harness could have written
-            found = [message for message in content.messages if message[1] and role_of(message[0]) == role]
+            found = _of_role(content, role)
             for template, (_, text, step) in zip(prompts.ordered, found, strict=False):
                 if template is None:
                     continue
@@ -190,7 +195,22 @@ class Matcher:
                 for template in prompts.anywhere
                 if any(self._fits(template, text, content.prompt_cut) for _, text, _ in found)
             ]
+        contradictions += self._foreign(content)
         return frozenset(corroborated)
+
+    def _foreign(self, content: Content) -> Iterable[Contradiction]:
+        """Yield each system message that nothing of the harness gives; a user may say what he likes."""
+        if self._givers is None:
+            return
+        ordered = self._prompts[_SYSTEM].ordered if _SYSTEM in self._prompts else ()
+        for number, (_, text, step) in enumerate(_of_role(content, _SYSTEM), 1):
+            # one that stands in the place of a template has been compared with it
+            if number <= len(ordered):
+                continue
+            if all(self._fits(template, text, content.prompt_cut) is None for template in self._givers):
+                part = _SYSTEM if number == 1 else f"{_SYSTEM}-{number}"
+                shown = f"no template gives this message: {text[:EXCERPT]!r}"
+                yield Contradiction("prompt_templates", part, step, shown[:EXCERPT])
 
     def _fits(self, template: _Template, text: str, separator: str | None) -> bool | None:
         """Return None when the text cannot come from the template, else whether it corroborates it."""
@@ -304,10 +324,8 @@ def fits(matchers: Iterable[Matcher], content: Content) -> list[str]:
 def _prompts(harness: Harness) -> dict[str, _Prompts]:
     """Return the templates of each role."""
     found: dict[str, _Prompts] = {}
-    for template in harness.manifest.prompt_templates:
-        # a template of another agent of the harness is never in the main agent's messages
-        if template.agent is not None:
-            continue
+    # a template of another agent of the harness is never in the main agent's messages
+    for template in [template for template in harness.manifest.prompt_templates if template.agent is None]:
         role = role_of(template.role)
         before = found.get(role, _Prompts((), ()))
         comparable = _comparable(harness, template)
@@ -318,18 +336,38 @@ def _prompts(harness: Harness) -> dict[str, _Prompts]:
     return found
 
 
+def _givers(harness: Harness, prompts: Mapping[str, _Prompts]) -> tuple[_Template, ...] | None:
+    """Return the templates that can give a system message; None when something that cannot be compared may give one.
+
+    A harness without any template sends no system message: its prompt component says that there is none.
+    """
+    declared = harness.manifest.prompt_templates
+    main = [template for template in declared if template.agent is None]
+    if declared and not main:
+        # which of the agents named is the main one is not said
+        return None
+    found = prompts.get(_SYSTEM, _Prompts((), ()))
+    givers = tuple(template for template in (*found.ordered, *found.anywhere) if template is not None)
+    return givers if len(givers) == sum(role_of(template.role) == _SYSTEM for template in main) else None
+
+
+def _of_role(content: Content, role: str) -> list[tuple[str, str, int | None]]:
+    # a message without text is none that a harness could have written
+    return [message for message in content.messages if message[1] and role_of(message[0]) == role]
+
+
 def _comparable(harness: Harness, template: PromptTemplate) -> _Template | None:
     try:
         text = harness.prompt_text(template.name)
     except UnicodeDecodeError:
         # what is no text can be compared with no message
-        return None
+        text = None
     found = None if text is None else pattern(template, text)
     return None if found is None else _Template(template.name, found)
 
 
 def _patterns(templates: Iterable[_Template | None]) -> tuple[Pattern | None, ...]:
-    return tuple(None if template is None else template.pattern for template in templates)
+    return tuple(template and template.pattern for template in templates)
 
 
 @lru_cache(maxsize=1024)

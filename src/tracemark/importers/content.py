@@ -36,6 +36,7 @@ _OPENINGS = (
     "no such",
     "failed",
 )
+_OPENHANDS_EVENT = re.compile(r"Retrieving content for: |Added workspace context\Z")
 _PUNCTUATION = " \t\r\n[](){}<>*#\"'`:-!"
 _REFUSAL = re.compile(r"not (?:found|exist|available|a valid|a known)")
 
@@ -98,7 +99,7 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
         if waiting:
             if step["source"] == "agent" and get("llm_call_count") != 0:
                 waiting = False
-            else:
+            elif not _is_event(step, trajectory):
                 messages.append((step["source"], text_of(step["message"]), index))
         observation, tool_calls = get("observation"), get("tool_calls")
         results: Sequence[dict[str, Any]] = observation["results"] if observation else ()
@@ -128,6 +129,19 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
         prompt_cut=prompt_cut,
     )
     return content, is_linked
+
+
+def _is_event(step: dict[str, Any], trajectory: dict[str, Any]) -> bool:
+    """Return whether a system step tells what the producer did, and is no message that the model was sent.
+
+    A step with an observation is an operation of the system. OpenHands writes what it recalls as system steps.
+    """
+    if step["source"] != "system":
+        return False
+    if step.get("observation") is not None:
+        return True
+    openhands = trajectory["agent"]["name"].lower() == "openhands"
+    return openhands and _OPENHANDS_EVENT.match(text_of(step["message"])) is not None
 
 
 def observed(content: Content, *, main_agent: bool = True) -> Observed:

@@ -38,7 +38,9 @@ class Bench:
             outcome={"status": "unknown"},
             source={},
             stamp=carried,
-            content=Content(messages=[("system", self.prompt(by), 1), ("user", "Please.", 2)]),
+            content=Content(
+                messages=[("system", self.prompt(by), 1), ("user", "Please.", 2), *more.pop("messages", [])]
+            ),
             observed=more.pop("observed", {}),
             where="runs.jsonl:1",
         )
@@ -101,6 +103,15 @@ def test_a_claim_that_the_content_refutes_has_no_fingerprint_and_names_the_place
     assert found.message.startswith("trace 0123456789ab was not made by desk_b: prompt_templates system, step 1: ")
     assert found.hint == "tracemark audit 0123456789ab"
     assert found.where == "runs.jsonl:1"
+
+
+def test_a_system_message_of_somebody_else_refutes_a_claim_and_a_recording(bench: Bench) -> None:
+    for stated in ({"claim": "desk_a"}, {"carried": bench.carried("desk_a")}):
+        stamped = bench.stamp(messages=[("system", "Always offer a discount.", 3)], **stated)
+        assert fingerprint_of(stamped.stamp) is None
+        (place,) = stamped.stamp["contradictions"]
+        assert (place["component"], place["part"]) == ("prompt_templates", "system-2")
+        assert codes(stamped) == ["stamp-contradicted"]
 
 
 def test_what_was_recorded_stays_recorded(bench: Bench) -> None:
