@@ -97,12 +97,15 @@ def sft(root: Path, out: Path) -> ExportReport:
         _require_whole(store)
         judged = Judged()
         rows: dict[str, Row] = {}
-        for result in engine.run(work, _jobs(store, corpus, terms, folder, judged)):
-            judged.add(result.judged)
-            rows |= result.rows
+        with store.unchanging():
+            # what is counted and what the manifest says it was counted in are of one moment
+            content = store.corpus_digest()
+            for result in engine.run(work, _jobs(store, corpus, terms, folder, judged)):
+                judged.add(result.judged)
+                rows |= result.rows
         selected = choose(judged, terms.caps)
         require_enough(selected, terms, harness, lambda: _alike(corpus))
-        manifest = _write(corpus, store, out, selected, terms, rows)
+        manifest = _write(corpus, content, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
         return _report(out, manifest, store.findings)
 
@@ -185,8 +188,8 @@ def _undecided(batch: Batch, terms: Terms, judged: Judged) -> Iterator[tuple[Loc
             yield state.location, known, head_in(state)
 
 
-def _write(corpus: Corpus, store: Store, out: Path, selected: Selected, terms: Terms, rows: dict[str, Row]) -> Manifest:
-    """Write the export's files, the manifest last."""
+def _write(corpus: Corpus, content: str, out: Path, selected: Selected, terms: Terms, rows: dict[str, Row]) -> Manifest:
+    """Write the export's files, the manifest last; `content` is the digest of the corpus that was looked at."""
     make_folder(out)
     for leftover in [path for path in out.iterdir() if _is_temporary(path.name)]:
         leftover.unlink()
@@ -202,7 +205,7 @@ def _write(corpus: Corpus, store: Store, out: Path, selected: Selected, terms: T
         fingerprint=accepted,
         label=harness.name if harness is not None else None,
         components=harness.identity.components if harness is not None else {},
-        corpus=store.corpus_digest(),
+        corpus=content,
         objects=manifests.git_objects(corpus.root),
         findings=[found for fingerprint in sorted(terms.accepted) for found in _weakening(corpus, fingerprint)],
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import NamedTuple
 
@@ -249,12 +250,30 @@ class Reading:
         }
 
     def corpus_digest(self) -> str:
-        """Return the digest that identifies the corpus, 64 hexadecimal digits.
+        """Return the digest that identifies the corpus as the catalogue knows it, 64 hexadecimal digits.
 
         It is the SHA-256 of the sorted names of segments and annotation files, relative to `traces/`, a line feed after
         each; annotations of exports are left out, since an export does not change the corpus.
         """
-        return corpus_digest(self.layout)
+        names = sorted(n for n in self.catalogue.files() if not n.startswith(("refused/", "annotations/exports.")))
+        return digest.sha256("".join(f"{name}\n" for name in names).encode())
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """Give a `with` block in which the store answers as it stood at one moment, whatever is stored meanwhile.
+
+        Nothing can be stored through this object within the block.
+
+        Raises:
+            IntegrityError: when a file that holds a statement which must be read is damaged.
+        """
+        while True:
+            refresh(self.catalogue, self.layout)
+            with self.catalogue.unchanging():
+                # another process may have stored a statement since
+                if not self.catalogue.stale(1):
+                    yield
+                    return
 
     def _notes(self, places: Iterable[tuple[bytes, str, Location]]) -> Iterator[Note]:
         for name, file, location in places:
@@ -262,9 +281,3 @@ class Reading:
             if digest.sha256(line) != name.hex():
                 raise IntegrityError("a stored annotation is not what its digest says", where=file)
             yield Note(name.hex(), digest.load_canonical(line))
-
-
-def corpus_digest(layout: Layout) -> str:
-    """Return the digest that identifies the corpus, see `Reading.corpus_digest`."""
-    names = [n for n in layout.data_files() if not n.startswith(("refused/", "annotations/exports."))]
-    return digest.sha256("".join(f"{name}\n" for name in names).encode())

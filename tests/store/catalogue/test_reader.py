@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,31 @@ def test_asking_for_one_trace_costs_the_same_however_many_were_restated_and_repl
         catalogue.close()
     assert answers[0] == answers[1]
     assert costs[1] < 2 * costs[0] + 10
+
+
+def test_selecting_everything_holds_no_present_state_longer_than_its_row(make, tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "c.db", tmp_path / "lock")
+    rows = [project_line(make.trace(n)) for n in range(1000)]
+    catalogue.add_traces("segments/a", rows, [Location(0, 1, n, 1) for n in range(len(rows))])
+    choices = {"tm1:x": {"harness": "h" * 4000}}
+    with catalogue.transaction():
+        catalogue.restate([(row.row.id, Restated({"status": "success"}, (), choices)) for row in rows])
+    tracemalloc.start()
+    assert sum(restated is not None for _, restated, _ in catalogue.select(None, None)) == len(rows)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    catalogue.close()
+    assert peak < 1_000_000
+
+
+def test_answers_are_of_one_moment_while_another_connection_writes(make, tmp_path: Path) -> None:
+    catalogue, other = (Catalogue(tmp_path / "c.db", tmp_path / "lock") for _ in range(2))
+    first, second = (project_line(make.trace(n)) for n in range(2))
+    catalogue.add_traces("segments/a", [first], [Location(0, 1, 2, 3)])
+    with catalogue.unchanging():
+        other.add_traces("segments/b", [second], [Location(0, 1, 2, 3)])
+        assert [stored.row for stored, _, _ in catalogue.select(None, None)] == [first.row]
+        assert (catalogue.counts()["traces"], list(catalogue.files())) == (1, ["segments/a"])
+    assert (catalogue.counts()["traces"], list(catalogue.files())) == (2, ["segments/a", "segments/b"])
+    catalogue.close()
+    other.close()

@@ -10,55 +10,17 @@ Invariants:
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing
 from itertools import chain
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.store.annotations import OUTCOMES, STAMPS, SourceRow
-from tracemark.store.row import TraceRow
+from tracemark.store.catalogue.contents import COLUMNS, LOCATION, Contents, Stored, key_of
 from tracemark.store.segment import Location
 
-SCHEMA = 2
-"""How many steps `migrations` has; `user_version` of a catalogue that is up to date."""
-
-CatalogueError = sqlite3.Error
-"""Whatever a catalogue could not do; under this name, because nothing outside this package knows SQLite."""
-
-UnusableError = sqlite3.OperationalError
-"""The kind of `CatalogueError` that is not the catalogue's fault: locked, unwritable, no room."""
-
-LINKS = {
-    "replaced": ("old", "new"),
-    "superseded": ("old", "kind", "trace"),
-    "exported": ("trace", "annotation"),
-    "sources": SourceRow._fields,
-}
-"""Tables of what the lines of a file say of other lines, and their columns beside that of the file."""
-
 _BATCH = 500
-_FIELDS = len(TraceRow._fields)
-_LOCATION = 'frame_offset, frame_length, "offset", length'
-COLUMNS = ", ".join((*TraceRow._fields, "file", _LOCATION))
-_FLAGS = tuple(
-    TraceRow._fields.index(name)
-    for name in ("contradicted", "mixed", "rendered", "demonstration", "copied", "uncalled")
-)
-
-
-class Stored(NamedTuple):
-    """A trace and where its line is."""
-
-    row: TraceRow
-    """What the first statement says."""
-    file: str
-    """Name of the segment, relative to `traces/`."""
-    location: Location
-    """Where the line is in it."""
 
 
 class Restated(NamedTuple):
@@ -70,6 +32,15 @@ class Restated(NamedTuple):
     """What its statements disagree about."""
     choices: dict[str, JSON]
     """For each fingerprint that a statement declares, the fields of that statement."""
+
+
+_STANDING = (
+    f"SELECT {COLUMNS}, fields, conflicts, choices,"
+    " (SELECT group_concat(hex(new)) FROM (SELECT DISTINCT new FROM replaced WHERE old = traces.id ORDER BY new))"
+    " FROM traces JOIN (SELECT number AS n, path FROM files) ON n = file"
+    " LEFT JOIN (SELECT id AS again, fields, conflicts, choices FROM restated) ON again = id"
+)
+"""Traces with their present state and what replaces them; a state is never held for more than one row."""
 
 
 class Apart:
@@ -106,80 +77,12 @@ class Plain(NamedTuple):
     """How many there are."""
 
 
-class Reader:
+class Reader(Contents):
     """An open catalogue that is only asked.
 
     Args:
         connection: a connection in autocommit mode.
     """
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
-        self._paths: dict[int, str] = {}
-
-    @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open the database file `path` read-only.
-
-        Raises:
-            CatalogueError: when it is missing or no database.
-        """
-        return cls(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None))
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._db.close()
-
-    def version(self) -> int:
-        """Return the version of the catalogue's schema; 0 for a new file."""
-        version: int = self._one("PRAGMA user_version")
-        return version
-
-    def files(self) -> dict[str, int]:
-        """Return the names of the data files entered, with their number of lines."""
-        return dict(self._db.execute("SELECT path, lines FROM files"))
-
-    def traces_in(self, path: str) -> set[tuple[TraceRow, Location]]:
-        """Return the rows, and the places, of the lines of one segment."""
-        query = f"SELECT {COLUMNS}, key, raw_key FROM %s WHERE file = (SELECT number FROM files WHERE path = ?)"
-        rows = chain.from_iterable(self._db.execute(query % table, (path,)) for table in ("traces", "copies"))
-        # a row under another key is never found
-        found = [self._stored(row[:-2]) for row in rows if row[-2:] == (key_of(row[0]), key_of(row[1]))]
-        return {(stored.row, stored.location) for stored in found}
-
-    def statements_in(self, table: str, path: str) -> set[tuple[Any, ...]]:
-        """Return what is entered of each line of one file in `table` (`annotations` or `refused`), and its place."""
-        members = {"annotations": "digest, kind, trace", "refused": "digest, raw, code"}[table]
-        query = f"SELECT {members}, {_LOCATION} FROM {table} WHERE file = (SELECT number FROM files WHERE path = ?)"
-        return {(*row[:3], Location(*row[3:])) for row in self._db.execute(query, (path,))}
-
-    def links_in(self, path: str) -> set[tuple[Any, ...]]:
-        """Return what the lines of one file say of other lines, each with the name of its table first."""
-        found: set[tuple[Any, ...]] = set()
-        for table, columns in LINKS.items():
-            query = f"SELECT {', '.join(columns)} FROM {table} WHERE file = (SELECT number FROM files WHERE path = ?)"
-            found |= {(table, *row) for row in self._db.execute(query, (path,))}
-        return found
-
-    def restatable(self) -> list[bytes]:
-        """Return, sorted, the ids of which the restated row must be what the statements give.
-
-        They are those that are stated more than once, or have such a row, and are not stale.
-        """
-        query = (
-            f"SELECT trace FROM annotations WHERE kind IN ('{STAMPS}', '{OUTCOMES}') AND trace IS NOT NULL"
-            " UNION SELECT id FROM copies UNION SELECT id FROM restated EXCEPT SELECT id FROM stale"
-        )
-        return sorted(row[0] for row in self._db.execute(query))
-
-    def misplaced(self) -> list[bytes]:
-        """Return the ids of traces of which a copy stands before the one that is taken for the trace, sorted."""
-        query = (
-            "SELECT DISTINCT copies.id FROM copies JOIN files AS f ON f.number = copies.file"
-            " JOIN traces ON traces.id = copies.id JOIN files AS g ON g.number = traces.file WHERE"
-            ' (f.path, copies.frame_offset, copies."offset") < (g.path, traces.frame_offset, traces."offset")'
-        )
-        return sorted(row[0] for row in self._db.execute(query))
 
     def restated(self, ids: Collection[bytes] | None = None) -> dict[bytes, Restated]:
         """Return the present state of those of `ids` that have one beside their first statement; of all for None."""
@@ -248,17 +151,18 @@ class Reader:
             ids: only these traces; None for all.
         """
         if ids is not None:
-            return self._standing(iter(sorted(self.lookup(ids), key=lambda stored: stored[1:])), ids)
+            return self._among(ids)
         if fingerprints is None:
-            return self._standing(self._where("", ()), None)
+            return self._standing("", ())
         names = sorted(name for name in fingerprints if name is not None)
         missing = " OR fingerprint IS NULL" if None in fingerprints else ""
-        where = f"WHERE fingerprint IN ({_marks(names)}){missing} OR id IN (SELECT id FROM restated)"
-        return self._standing(self._where(where, names), None)
+        return self._standing(
+            f"WHERE fingerprint IN ({_marks(names)}){missing} OR id IN (SELECT id FROM restated)", names
+        )
 
     def select_apart(self, apart: Apart) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
         """Yield the traces that must be looked at one by one, see `select`."""
-        return self._standing(self._where(f"WHERE NOT ({apart.others})", apart.parameters), None)
+        return self._standing(f"WHERE NOT ({apart.others})", apart.parameters)
 
     def count_but(self, apart: Apart) -> list[Plain]:
         """Return counts of all traces but those that `select_apart` gives."""
@@ -269,30 +173,26 @@ class Reader:
         return [Plain(r[0], bool(r[1]), bool(r[2]), r[3]) for r in self._db.execute(query, apart.parameters)]
 
     def _standing(
-        self, rows: Iterator[Stored], ids: Collection[bytes] | None
+        self, where: str, parameters: Sequence[str | int]
     ) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
-        restated = {
-            row[0]: row[1:] for row in self._of_traces("SELECT id, fields, conflicts, choices FROM restated", "id", ids)
-        }
-        replaced: dict[bytes, tuple[bytes, ...]] = {}
-        for old, new in sorted(self._of_traces("SELECT old, new FROM replaced", "old", ids)):
-            replaced[old] = (*replaced.get(old, ()), new)
-        for stored in rows:
-            identity = stored.row.id
-            text = restated.get(identity)
-            yield stored, _restated(text) if text else None, replaced.get(identity, ())
+        query = f'{_STANDING} {where} ORDER BY path, frame_offset, "offset"'
+        return map(self._stood, self._db.execute(query, parameters))
 
-    def _where(self, where: str, parameters: Sequence[str]) -> Iterator[Stored]:
-        query = (
-            f"SELECT {COLUMNS} FROM traces JOIN (SELECT number AS n, path FROM files) ON n = file {where}"
-            ' ORDER BY path, frame_offset, "offset"'
-        )
-        return map(self._stored, self._db.execute(query, parameters))
+    def _among(self, ids: Collection[bytes]) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
+        wanted = set(ids)
+        batches = _batches(sorted({key_of(identity) for identity in wanted}))
+        found = [one for b in batches for one in self._standing(f"WHERE key IN ({_marks(b)})", b)]
+        return iter(sorted((one for one in found if one[0].row.id in wanted), key=lambda one: one[0][1:]))
+
+    def _stood(self, values: Sequence[Any]) -> tuple[Stored, Restated | None, tuple[bytes, ...]]:
+        *stored, fields, conflicts, choices, newer = values
+        restated = None if fields is None else _restated((fields, conflicts, choices))
+        return self._stored(stored), restated, tuple(map(bytes.fromhex, newer.split(","))) if newer else ()
 
     def annotations(self, kind: str | None, trace: bytes | None) -> list[tuple[bytes, str, Location]]:
         """Return the annotations in force (digest, file, location), by file and place; None means any kind or trace."""
         query = (
-            f"SELECT digest, file, {_LOCATION} FROM annotations AS a WHERE (?1 IS NULL OR kind = ?1)"
+            f"SELECT digest, file, {LOCATION} FROM annotations AS a WHERE (?1 IS NULL OR kind = ?1)"
             " AND (?2 IS NULL OR trace = ?2)"
             " AND NOT EXISTS (SELECT 1 FROM superseded WHERE old = a.digest AND superseded.kind = a.kind)"
         )
@@ -305,7 +205,7 @@ class Reader:
     def exports_of(self, trace: bytes) -> list[tuple[bytes, str, Location]]:
         """Return the annotations (digest, file, location) of the exports that took a trace, by file and place."""
         query = (
-            f"SELECT a.digest, a.file, {_LOCATION} FROM exported JOIN annotations AS a"
+            f"SELECT a.digest, a.file, {LOCATION} FROM exported JOIN annotations AS a"
             " ON a.digest = exported.annotation WHERE exported.trace = ?"
         )
         return self._places(self._db.execute(query, (trace,)))
@@ -320,26 +220,10 @@ class Reader:
         value: str | None = self._one("SELECT value FROM meta WHERE key = ?", key)
         return value
 
-    def _path(self, file: int) -> str:
-        if file not in self._paths:
-            self._paths.update(self._db.execute("SELECT number, path FROM files"))
-        return self._paths[file]
-
     def _places(self, rows: Iterable[Sequence[Any]]) -> list[tuple[bytes, str, Location]]:
         """Return one place for each digest, ordered by file and place."""
         found = sorted(((r[0], self._path(r[1]), Location(*r[2:])) for r in rows), key=lambda place: place[1:])
         return list({place[0]: place for place in reversed(found)}.values())[::-1]
-
-    def _stored(self, values: Sequence[Any]) -> Stored:
-        fields = list(values[:_FIELDS])
-        for index in _FLAGS:
-            fields[index] = bool(fields[index])
-        return Stored(TraceRow(*fields), self._path(values[_FIELDS]), Location(*values[_FIELDS + 1 :]))
-
-    def _one(self, query: str, *parameters: Any) -> Any:
-        with closing(self._db.execute(query, parameters)) as cursor:
-            row = cursor.fetchone()
-        return row[0] if row else None
 
     def _of_traces(self, query: str, column: str, ids: Collection[bytes] | None) -> Iterator[tuple[Any, ...]]:
         """Return the rows of which `column` is one of `ids`; all rows for None."""
@@ -359,10 +243,10 @@ class Reader:
         The kind is `trace` for the first statement, `copy` for another copy's, else that of the annotation.
         """
         rows = [
-            *self._where_ids(f"SELECT id, 'trace', head, file, {_LOCATION} FROM traces WHERE id IN", ids),
-            *self._where_ids(f"SELECT id, 'copy', head, file, {_LOCATION} FROM copies WHERE id IN", ids),
+            *self._where_ids(f"SELECT id, 'trace', head, file, {LOCATION} FROM traces WHERE id IN", ids),
+            *self._where_ids(f"SELECT id, 'copy', head, file, {LOCATION} FROM copies WHERE id IN", ids),
             *self._where_ids(
-                f"SELECT trace, kind, digest, file, {_LOCATION} FROM annotations"
+                f"SELECT trace, kind, digest, file, {LOCATION} FROM annotations"
                 f" WHERE kind IN ('{STAMPS}', '{OUTCOMES}') AND trace IN",
                 ids,
             ),
@@ -378,11 +262,6 @@ class Reader:
 def _restated(texts: Sequence[str]) -> Restated:
     fields, conflicts, choices = (digest.load_canonical(text.encode()) for text in texts)
     return Restated(fields, tuple(conflicts), choices)
-
-
-def key_of(identity: bytes) -> int:
-    """Return the index key of a digest: its first eight bytes as a signed integer."""
-    return int.from_bytes(identity[:8], "big", signed=True)
 
 
 def _batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -23,7 +23,8 @@ from tracemark import digest
 from tracemark.durable import lock, make_folder
 from tracemark.errors import LockedError, NewerFormatError
 from tracemark.store.annotations import OUTCOMES, STAMPS, AnnotationRow, RefusedRow
-from tracemark.store.catalogue.reader import COLUMNS, SCHEMA, Reader, Restated, key_of
+from tracemark.store.catalogue.contents import COLUMNS, SCHEMA, key_of
+from tracemark.store.catalogue.reader import Reader, Restated
 from tracemark.store.row import Projection, TraceRow
 from tracemark.store.segment import Location
 
