@@ -22,6 +22,15 @@ def test_a_sound_harness_has_no_findings(desk):
     assert check(desk.load()) == check_folder(desk.path) == []
 
 
+def test_a_harness_without_any_part_is_a_finding(tmp_path):
+    manifest = tmp_path / "harness.yaml"
+    manifest.write_text("format: tracemark/harness/1\n")
+    (found,) = check_folder(tmp_path)
+    assert (found.code, found.where, found.severity) == ("harness-empty", "harness.yaml", Severity.WARNING)
+    manifest.write_text("format: tracemark/harness/1\nruntime: {limits: {steps: 3}}\n")
+    assert check_folder(tmp_path) == []
+
+
 def test_a_snapshot_is_checked_like_its_folder(desk):
     desk.replace("logic/handlers.py", "def redact", "def hide")
     desk.replace("logic/helper.py", "return id", "return eval(id)")

@@ -42,3 +42,11 @@ def test_a_component_without_parts_lowers_nothing() -> None:
     vacuous = stamp(["claimed"] * 4)
     vacuous["declared"]["components"]["runtime"] = component_stamp("0" * 64, {}, {})
     assert evidence_of(vacuous) == "claimed"
+
+
+def test_a_harness_without_any_part_is_claimed_at_most() -> None:
+    empty = {name: component_stamp("0" * 64, {}, {}) for name in COMPONENTS}
+    assert evidence_of({"declared": {"components": empty}}) == "claimed"
+    assert evidence_of({"declared": {"components": dict(list(empty.items())[1:])}}) == "unrecorded"
+    some = {**empty, "runtime": component_stamp("0" * 64, {"limits": "0" * 64}, {"limits": "recorded"})}
+    assert evidence_of({"declared": {"components": some}}) == "recorded"

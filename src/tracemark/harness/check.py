@@ -36,7 +36,8 @@ def check(harness: Harness) -> list[Finding]:
     Args:
         harness: from a folder or from a snapshot; `where` is relative to its folder.
     """
-    return list(dict.fromkeys([*harness.findings, *_templates(harness), *_schemas(harness), *_entries(harness)]))
+    found = [*harness.findings, *_parts(harness), *_templates(harness), *_schemas(harness), *_entries(harness)]
+    return list(dict.fromkeys(found))
 
 
 def check_folder(folder: Path) -> list[Finding]:
@@ -99,6 +100,11 @@ def _shared_names(harnesses: Sequence[Harness]) -> Iterable[Finding]:
     for name, places in answering.items():
         if len(places) > 1:
             yield finding("name-shared", ", ".join(places), f"{len(places)} versions answer to {name!r}")
+
+
+def _parts(harness: Harness) -> Iterable[Finding]:
+    if not any(harness.identity.parts.values()):
+        yield finding("harness-empty", MANIFEST_NAME, "no prompt, tool, handler or runtime entry is declared")
 
 
 def _templates(harness: Harness) -> Iterable[Finding]:

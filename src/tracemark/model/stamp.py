@@ -6,7 +6,8 @@ digests. Evidence belongs to parts; a component has that of its weakest part, th
 
 Invariants:
 - `declared.fingerprint` is there exactly when nothing contradicts the declaration and no component is unrecorded;
-- a component without parts is vacuous and lowers no evidence;
+- a component without parts is vacuous and lowers no evidence; a harness without any part is claimed at most, because
+  nothing of it can be recorded or show in a trace;
 - an empty stamp `{}` says that nobody knows anything.
 """
 
@@ -129,10 +130,12 @@ def fingerprint_of(stamp: Mapping[str, Any]) -> str | None:
 def evidence_of(stamp: Mapping[str, Any]) -> str:
     """Return the evidence of a stored stamp, that of its weakest component.
 
-    All four components count, so one that nobody declared makes it `unrecorded`.
+    All four components count, so one that nobody declared makes it `unrecorded`. Where no component has a part it is
+    `claimed` at most.
     """
     components = (stamp.get("declared") or {}).get("components") or {}
-    return weakest(components[name]["evidence"] if name in components else "unrecorded" for name in COMPONENTS)
+    found = weakest(components[name]["evidence"] if name in components else "unrecorded" for name in COMPONENTS)
+    return found if any(component["parts"] for component in components.values()) else weakest([found, "claimed"])
 
 
 def corroborated_parts(stamp: Mapping[str, Any]) -> int:
