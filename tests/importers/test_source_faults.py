@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
+import errno
+import io
 import json
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -88,3 +93,72 @@ def test_an_importer_that_fails_on_the_beginning_of_a_file_costs_that_file(
     [refused] = found.refused
     assert (refused.code, refused.where) == ("importer-failed", "b.json")
     assert "ValueError: boom" in refused.message
+
+
+def without_permission(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
+    """Let everything below these folders be refused by the system, also to root."""
+    shut = tuple(str(folder) for folder in folders)
+    calls: list[tuple[Any, str]] = [(os, "scandir"), (os, "stat"), (os, "lstat"), (builtins, "open"), (io, "open")]
+
+    def guarded(real: Callable[..., Any], lists: bool) -> Callable[..., Any]:
+        def call(path: Any = ".", *rest: Any, **named: Any) -> Any:
+            if not isinstance(path, int):
+                text = os.fspath(path)
+                if text.startswith(tuple(f"{one}/" for one in shut)) or (lists and text in shut):
+                    raise PermissionError(errno.EACCES, "Permission denied", text)
+            return real(path, *rest, **named)
+
+        return call
+
+    for module, name in calls:
+        monkeypatch.setattr(module, name, guarded(getattr(module, name), name == "scandir"))
+
+
+@pytest.mark.parametrize("trial", [False, True])
+def test_a_folder_that_cannot_be_listed_costs_that_folder(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch, trial: bool
+) -> None:
+    inbox.write("a/one.json", document(1))
+    inbox.write("b/two.json", document(2))
+    inbox.write("c/three.json", document(3))
+    shut = inbox.path / "b"
+    if trial:
+        inbox.write("b/config.json", {})
+        inbox.write("b/result.json", {})
+        inbox.write("b/agent/trajectory.json", document(4))
+        shut = inbox.path / "b" / "agent"
+    without_permission(monkeypatch, shut)
+    found = inbox.read()
+    assert [item.trajectory["session_id"] for item in found.traces] == ["s-1", "s-3"]
+    assert [(item.code, item.where) for item in found.refused] == [("unreadable", "b/agent" if trial else "b")]
+    assert "cannot be listed: Permission denied" in found.refused[0].message
+
+
+def test_a_given_path_that_cannot_be_looked_at_is_refused_and_the_others_are_read(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox.write("shut/inner/one.json", document(1))
+    inbox.write("b.json", document(2))
+    without_permission(monkeypatch, inbox.path / "shut")
+    found = inbox.read("shut/inner", "b.json")
+    assert len(found.traces) == 1
+    assert [(item.code, item.where) for item in found.refused] == [("unreadable", "inner")]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="to root every folder is open")
+@pytest.mark.parametrize("mode", [0o000, 0o400, 0o100])
+@pytest.mark.parametrize("trial", [False, True])
+def test_a_folder_without_permissions_costs_that_folder(inbox: Inbox, document: Make, mode: int, trial: bool) -> None:
+    inbox.write("a/one.json", document(1))
+    inbox.write("b/agent/trajectory.json", document(2))
+    if trial:
+        inbox.write("b/config.json", {})
+        inbox.write("b/result.json", {})
+    shut = inbox.path / ("b/agent" if trial else "b")
+    shut.chmod(mode)
+    try:
+        found = inbox.read()
+    finally:
+        shut.chmod(0o700)
+    assert [item.trajectory["session_id"] for item in found.traces] == ["s-1"]
+    assert set(found.codes) == {"unreadable"}

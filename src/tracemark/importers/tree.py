@@ -64,20 +64,29 @@ def files(paths: Iterable[Path]) -> Iterator[Found | Refused]:
     seen: set[str] = set()
     folders: dict[Path, tuple[Folder, str]] = {}
     for path in paths:
-        given = Path(os.path.normpath(Path.cwd() / path))
-        if not given.exists():
-            raise UsageError(f"no such file or folder: {path}", hint="check the path")
-        real = os.path.realpath(given) if given.is_dir() else None
-        if real is None:
-            below = iter((_given(given, folders),))
-        else:
-            below = _walk(Folder(str(given), "", str(given), None), real, real, _is_trial(given))
-        for found in below:
+        for found in _below(path, folders):
             if isinstance(found, Refused):
                 yield found
             elif found.real not in seen:
                 seen.add(found.real)
                 yield found
+
+
+def _below(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Iterator[Found | Refused]:
+    """Yield the files of one given path; `folders` is that of `_given`."""
+    given = Path(os.path.normpath(Path.cwd() / path))
+    try:
+        if not given.exists():
+            raise UsageError(f"no such file or folder: {path}", hint="check the path")
+        is_folder = given.is_dir()
+    except OSError as error:
+        yield _unreadable(str(given), given.name, f"cannot be read: {error.strerror or error}")
+        return
+    if is_folder:
+        real = os.path.realpath(given)
+        yield from _walk(Folder(str(given), "", str(given), None), real, real, _is_trial(given))
+    else:
+        yield _given(given, folders)
 
 
 def is_aside(name: str) -> bool:
@@ -119,7 +128,7 @@ def _given(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Found | Refus
     """Return a file that was given by its own path; `folders` keeps what is known of the folders of such files."""
     above, name = path.parent, path.name
     if not path.is_file():
-        return refuse_file("unreadable", str(path), name, "neither a file nor a folder", read=False)
+        return _unreadable(str(path), name, "neither a file nor a folder")
     if above not in folders:
         trial = str(above.parent) if above.name == "agent" and _is_trial(above.parent) else None
         folders[above] = Folder(str(above), "", str(above), trial), os.path.realpath(above)
@@ -127,14 +136,38 @@ def _given(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Found | Refus
     return Found(str(path), name, name, os.path.realpath(path) if path.is_symlink() else _joined(real, name), folder)
 
 
+def _unreadable(path: str, label: str, message: str) -> Refused:
+    return refuse_file("unreadable", path, label, message, read=False)
+
+
 def _is_trial(folder: Path) -> bool:
     agent = folder / "agent"
-    return (
-        agent.is_dir()
-        and not agent.is_symlink()
-        and (folder / "config.json").is_file()
-        and (folder / "result.json").is_file()
-    )
+    try:
+        return (
+            agent.is_dir()
+            and not agent.is_symlink()
+            and (folder / "config.json").is_file()
+            and (folder / "result.json").is_file()
+        )
+    except OSError:
+        # a folder that cannot be looked into: whoever lists it, or opens its files, says so
+        return False
+
+
+def _listed(path: str, label: str) -> list[os.DirEntry[str]] | Refused:
+    """Return what is in a folder in the order of the names, or why it cannot be listed."""
+    try:
+        return sorted(os.scandir(path), key=lambda entry: entry.name)
+    except OSError as error:
+        return _unreadable(path, label, f"cannot be listed: {error.strerror or error}")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder and no link to one; what nobody can tell is treated as a file."""
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator[Found | Refused]:
@@ -142,14 +175,12 @@ def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator
     if is_trial:
         yield from _trial(folder, real, real_root)
         return
-    try:
-        entries = sorted(os.scandir(folder.path), key=lambda entry: entry.name)
-    except OSError as error:
-        message = f"cannot be listed: {error.strerror}"
-        yield refuse_file("unreadable", folder.path, folder.label or ".", message, read=False)
+    listed = _listed(folder.path, folder.label or ".")
+    if isinstance(listed, Refused):
+        yield listed
         return
-    entries = [entry for entry in entries if not is_aside(entry.name)]
-    below = {entry.name: _is_trial(Path(entry.path)) for entry in entries if entry.is_dir(follow_symlinks=False)}
+    entries = [entry for entry in listed if not is_aside(entry.name)]
+    below = {entry.name: _is_trial(Path(entry.path)) for entry in entries if _is_folder(entry)}
     is_job = any(below.values())
     for entry in entries:
         name = entry.name
@@ -162,9 +193,13 @@ def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator
 
 def _trial(trial: Folder, real: str, real_root: str) -> Iterator[Found | Refused]:
     path = _joined(trial.path, "agent")
-    entries = [entry for entry in os.scandir(path) if _TRAJECTORY.fullmatch(entry.name)]
     agent = Folder(path, _joined(trial.label, "agent"), trial.root, trial.path)
-    for entry in sorted(entries, key=lambda entry: entry.name):
+    listed = _listed(path, agent.label)
+    if isinstance(listed, Refused):
+        yield listed
+        return
+    entries = [entry for entry in listed if _TRAJECTORY.fullmatch(entry.name)]
+    for entry in entries:
         yield from _file(entry, agent, _joined(real, "agent"), real_root)
     if not entries:
         label = _joined(trial.label, "result.json")
@@ -185,12 +220,12 @@ def _file(entry: os.DirEntry[str], folder: Folder, real_folder: str, real_root: 
         is_folder, is_file = entry.is_dir(), entry.is_file()
     except OSError as error:
         # a link that leads to itself
-        yield refuse_file("unreadable", entry.path, label, f"cannot be read: {error.strerror or error}", read=False)
+        yield _unreadable(entry.path, label, f"cannot be read: {error.strerror or error}")
         return
     if is_folder and entry.is_symlink():
         return
     if not is_file:
-        yield refuse_file("unreadable", entry.path, label, "no regular file", read=False)
+        yield _unreadable(entry.path, label, "no regular file")
         return
     yield Found(entry.path, entry.name, label, real, folder)
 
