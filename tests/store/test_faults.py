@@ -168,3 +168,32 @@ def test_writers_of_overlapping_batches_at_once_lose_nothing_and_double_no_trace
         before = list(store.select(Selection()))
         store.reindex()
         assert list(store.select(Selection())) == before
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_a_catalogue_that_is_being_replaced_never_loses_its_log_first(
+    make, root: Path, monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    """A database without the log that completes it may be torn, and would pass for a current one."""
+    with Store.open(root, create=True) as store, Store.open(root) as other:
+        make.commit(store, make.trace(1), make.trace(2))
+        catalogue = store.layout.catalogue
+        assert Path(f"{catalogue}-wal").stat().st_size
+        unlink, gone = Path.unlink, []
+
+        def dying(path: Path, missing_ok: bool = False) -> None:
+            if len(gone) == after:
+                raise KeyboardInterrupt
+            gone.append(path)
+            unlink(path, missing_ok=missing_ok)
+
+        monkeypatch.setattr(Path, "unlink", dying)
+        with pytest.raises(KeyboardInterrupt):
+            store.reindex()
+        monkeypatch.setattr(Path, "unlink", unlink)
+        assert not catalogue.exists()
+        assert other.counts()["traces"] == 2, "who has the old one open goes on with it"
+    with Store.open(root) as store:
+        assert store.counts()["traces"] == 2
+        assert store.findings == []
+    assert check(Layout(root)).findings == ()

@@ -268,7 +268,9 @@ def _open_catalogue(layout: Layout) -> Catalogue:
 def _new_catalogue(layout: Layout) -> Catalogue:
     """Open an empty catalogue in the place of the present one, which other processes may go on using unharmed."""
     with lock(layout.locks / "catch-up", blocking=True):
-        for suffix in ("-wal", "-shm", ""):
+        # the database first: without its log it may be half of what it was and look whole, while SQLite drops a log
+        # that it finds beside an empty database
+        for suffix in ("", "-wal", "-shm"):
             Path(f"{layout.catalogue}{suffix}").unlink(missing_ok=True)
         return _open_catalogue(layout)
 
