@@ -60,6 +60,43 @@ def test_each_entry_names_the_one_before_as_its_parent(ledger: Path) -> None:
     assert chain.read(ledger).heads == (third.digest,)
 
 
+def stamps(count: int) -> list[dict[str, object]]:
+    return [{"trace": f"{number:064x}", "fingerprint": None} for number in range(count)]
+
+
+def test_entries_that_are_added_together_are_what_one_after_the_other_is(ledger: Path, tmp_path: Path) -> None:
+    accept(ledger)
+    single = tmp_path / "single.jsonl"
+    single.write_bytes(ledger.read_bytes())
+    assert chain.append_all(ledger, "stamp", [], "why", FixedClock()) == []
+    added = chain.append_all(ledger, "stamp", stamps(3), "why", FixedClock())
+    assert added == [chain.append(single, "stamp", subject, "why", FixedClock()) for subject in stamps(3)]
+    assert ledger.read_bytes() == single.read_bytes()
+    assert chain.read(ledger).heads == (added[-1].digest,)
+
+
+def test_of_entries_that_are_added_together_none_is_when_one_is_none(ledger: Path) -> None:
+    accept(ledger)
+    before = ledger.read_bytes()
+    with pytest.raises(UsageError):
+        chain.append_all(ledger, "stamp", [*stamps(2), {"trace": "no id"}], "why", FixedClock())
+    assert ledger.read_bytes() == before
+
+
+def test_a_line_of_a_ledger_is_validated_once(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain.append_all(ledger, "stamp", stamps(50), "why", FixedClock())
+    chain.read(ledger)
+    decoded: list[bytes] = []
+    decode = chain.decode
+    monkeypatch.setattr(chain, "decode", lambda line: decoded.append(line) or decode(line))
+    chain.append_all(ledger, "stamp", stamps(20), "why", FixedClock())
+    accept(ledger)
+    assert len(decoded) == 20
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    ledger.write_bytes(b"".join([lines[0].replace(b"why", b"how"), *lines[1:]]))
+    assert "ledger-line-edited" in codes(ledger)
+
+
 def test_an_append_adds_one_line_and_changes_none(ledger: Path) -> None:
     accept(ledger)
     before = ledger.read_bytes()

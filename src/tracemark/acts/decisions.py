@@ -190,11 +190,8 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
         if chosen is not None:
             # its texts must be stored before anything counts under it
             store.commit_harness(chosen.fingerprint, snapshot.write(chosen))
-    entries = {}
-    for trace_id in wanted:
-        subject = {"trace": trace_id, "fingerprint": fingerprint}
-        entry = chain.append(root / chain.NAME, Kind.STAMP, subject, reason, clock)
-        entries[trace_id] = entry.digest
+    subjects = [{"trace": trace_id, "fingerprint": fingerprint} for trace_id in wanted]
+    entries = chain.append_all(root / chain.NAME, Kind.STAMP, subjects, reason, clock)
     return Settled(
         findings=tuple(corpus.namesakes(harness, chosen)) if chosen is not None else (),
         kind=Kind.STAMP.value,
@@ -202,7 +199,7 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
         fingerprint=fingerprint,
         source=place_of(chosen) if chosen is not None else None,
         standing=len(named) - len(wanted),
-        entries=entries,
+        entries={trace_id: entry.digest for trace_id, entry in zip(wanted, entries, strict=True)},
     )
 
 

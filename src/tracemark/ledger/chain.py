@@ -5,7 +5,7 @@ the order of lines means nothing. So git may merge two branches that both added 
 (`ledger.jsonl merge=union`); the next entry then has both heads as parents, and lines that came twice count once.
 
 Invariants:
-- an entry is one write of one whole line, synced before it is acknowledged, under a lock;
+- entries that are added together are one write of whole lines, synced before any is acknowledged, under a lock;
 - nothing is added to a ledger that does not verify, and nothing in it is dropped: a half-written last line, which a
   kill can leave, is an error until somebody has taken it out by hand. Its entry was never acknowledged.
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 import errno
 import heapq
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ from tracemark.model.decision import Decision
 
 NAME = "ledger.jsonl"
 """The ledger's file name in the root of a corpus."""
+
+_verified: dict[bytes, Entry] = {}
+"""The lines of the ledger that this process read last, each with its entry: a line that verified is not asked again."""
 
 _MARKERS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 
@@ -107,15 +110,41 @@ def append(
         LedgerChainError: when the ledger does not verify; then nothing is added.
         OSError: when the system could not write or sync; the entry is then not acknowledged.
     """
+    return append_all(path, kind, [subject], reason, clock, evidence)[0]
+
+
+def append_all(
+    path: Path,
+    kind: str,
+    subjects: Sequence[dict[str, Any]],
+    reason: str,
+    clock: Clock,
+    evidence: dict[str, Any] | None = None,
+) -> list[Entry]:
+    """Add an entry for each of `subjects`, each the parent of the next, and return them once all are durable.
+
+    The arguments are those of `append`. The ledger is read once, and written once.
+
+    Raises:
+        UsageError: when the reason is empty or one of the subjects does not fit the kind; then nothing is added.
+        LedgerChainError: when the ledger does not verify; then nothing is added.
+        OSError: when the system could not write or sync; no entry is then acknowledged.
+    """
     require_reason(reason)
+    if not subjects:
+        return []
     make_folder(_lock_file(path).parent)
     with lock(_lock_file(path), blocking=True):
         scan = _scan(path, locked=True)
         _stop_at_first(scan)
-        entry = _decide(_heads(scan.entries), kind, subject, reason, clock.now(), evidence)
-        _write((b"\n" if scan.open_end else b"") + encode(entry), path)
+        parents = _heads(scan.entries)
+        added: list[Entry] = []
+        for subject in subjects:
+            added.append(_decide(parents, kind, subject, reason, clock.now(), evidence))
+            parents = (added[-1].digest,)
+        _write((b"\n" if scan.open_end else b"") + b"".join(map(encode, added)), path)
     crash_point(CrashPoint.LEDGER_WRITTEN)
-    return entry
+    return added
 
 
 def require_reason(reason: str) -> None:
@@ -153,9 +182,9 @@ def _write(data: bytes, path: Path) -> None:
     new = not path.exists()
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        # one call for the whole line; what a full disk leaves of it is found as a half-written line
+        # one call for all lines; what a full disk leaves of the last one is found as a half-written line
         if os.write(descriptor, data) != len(data):
-            message = "the entry could not be written whole; take the half-written last line out of the ledger"
+            message = "what was decided could not be written whole; take the half-written last line out of the ledger"
             raise OSError(errno.ENOSPC, message, str(path))
         os.fsync(descriptor)
     finally:
@@ -170,11 +199,14 @@ def _scan(path: Path, *, locked: bool = False) -> _Scan:
     except FileNotFoundError:
         return _Scan({}, (), b"", open_end=False)
     *lines, rest = data.split(b"\n")
-    entries: dict[str, Entry] = {}
+    taken: dict[bytes, Entry] = {}
     problems = []
     for number, line in enumerate(lines, 1):
-        problems += _take(line.rstrip(b"\r"), f"{path.name}:{number}", entries)
-    torn = rest if rest.strip() and _take(rest.rstrip(b"\r"), "", entries) else b""
+        problems += _take(line.rstrip(b"\r"), f"{path.name}:{number}", taken)
+    torn = rest if rest.strip() and _take(rest.rstrip(b"\r"), "", taken) else b""
+    entries = {entry.digest: entry for entry in taken.values()}
+    _verified.clear()
+    _verified.update(taken)
     if torn and not locked and is_locked(_lock_file(path)):
         raise LockedError("an entry is being written", where=path.name, hint="try again")
     if torn:
@@ -188,17 +220,19 @@ def _scan(path: Path, *, locked: bool = False) -> _Scan:
     return _Scan(entries, (*problems, *_missing_parents(entries)), torn, open_end=bool(rest) and not torn)
 
 
-def _take(line: bytes, where: str, entries: dict[str, Entry]) -> list[Finding]:
-    """Read one line into `entries`; return what is wrong with it. A line that came before counts once."""
+def _take(line: bytes, where: str, taken: dict[bytes, Entry]) -> list[Finding]:
+    """Read one line into `taken`; return what is wrong with it. A line that came before counts once."""
     if not line.strip():
         return []
     if line.startswith(_MARKERS):
         return [finding("ledger-conflict-marker", where, "a conflict marker of a merge stands here")]
-    try:
-        entry = decode(line)
-    except EntryError as error:
-        return [finding(error.code, where, str(error))]
-    entries[entry.digest] = entry
+    entry = _verified.get(line)
+    if entry is None:
+        try:
+            entry = decode(line)
+        except EntryError as error:
+            return [finding(error.code, where, str(error))]
+    taken[line] = entry
     return []
 
 
