@@ -78,6 +78,20 @@ def test_a_trace_that_its_content_refutes_is_listed_under_no_harness(shop: Shop)
     assert (rows["n-1"]["harness"], rows["n-1"]["fingerprint"], rows["n-1"]["flags"]) == (None, None, ["contradicted"])
 
 
+def test_a_stamp_settles_what_the_content_refuted(shop: Shop) -> None:
+    shop.ingest([document("n-1"), document("n-2")], "desk_b", "wrong")
+    decisions.stamp(shop.root, [shop.ids()["n-1"]], "desk_a", "by its prompt", CLOCK)
+    flags = {row["task"]: row["flags"] for row in traces.list_(shop.root, TraceFilter()).traces}
+    assert (flags["n-1"], flags["n-2"], flags["t-0"]) == (["settled"], ["contradicted"], [])
+    assert [row["flags"] for row in traces.find(shop.root, "n-1").traces] == [["settled"]]
+
+
+def test_what_is_no_run_of_its_own_is_marked(shop: Shop) -> None:
+    shop.ingest([document("s-1", role="subagent"), document("s-2", role="continuation")], None, "parts")
+    flags = {row["task"]: row["flags"] for row in traces.list_(shop.root, TraceFilter()).traces}
+    assert (flags["s-1"], flags["s-2"]) == (["subagent"], ["continuation"])
+
+
 @pytest.mark.parametrize("wanted", [{"status": "sucess"}, {"harness": "nobody"}])
 def test_a_name_that_means_nothing_is_an_error_and_not_an_empty_list(shop: Shop, wanted: dict[str, str]) -> None:
     with pytest.raises(UsageError) as error:

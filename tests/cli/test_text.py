@@ -6,7 +6,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.cli.text import to_json, visible, visible_block, width
+from tracemark.cli.text import cut, to_json, visible, visible_block, width
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 JSON_VALUES = st.recursive(
@@ -70,3 +70,10 @@ def test_width_counts_columns() -> None:
     assert width("abc") == 3
     assert width("日本") == 4
     assert width("e\u0301") == 1
+
+
+def test_a_cut_text_takes_no_more_columns_than_it_may() -> None:
+    assert cut("abcdef", 6) == "abcdef"
+    assert cut("abcdefg", 6) == "abcde…"
+    assert cut("注文注文", 6) == "注文…"
+    assert cut("e\u0301e\u0301e\u0301", 2) == "e\u0301…"

@@ -20,7 +20,7 @@ from tracemark.model.stamp import EVIDENCE
 from tracemark.model.trace import STATUSES
 from tracemark.store.row import head_of
 from tracemark.store.segment import read_lines
-from tracemark.store.selection import Selection, State, batches
+from tracemark.store.selection import Decisions, Selection, State, batches
 from tracemark.store.store import Store
 
 UNRECORDED = EVIDENCE[-1]
@@ -48,8 +48,10 @@ class TraceList(Report):
     traces: tuple[dict[str, Any], ...]
     """`trace_id`, `fingerprint` and `harness` (those under which it counts, null when it counts under none),
     `evidence`, `observed` (component to a digest of its content, where nobody says what made the trace), `task`,
-    `status`, `reward`, `model`, `tool_calls`, `steps`, `format`, `source`, and `flags` (`retracted`, `contested`,
-    `mixed`, `contradicted`: the content disagrees with a harness that was stated, `superseded`)."""
+    `status`, `reward`, `model`, `tool_calls`, `steps`, `format`, `source`, and `flags`: `retracted`; `contested`,
+    statements disagree; `contradicted`, the content disagrees with a harness that was stated; `settled`, a stamp
+    decided under which harness it counts, and no contradiction of another is flagged any more; `mixed`; `superseded`;
+    `subagent` or `continuation`, which are no demonstration of their own."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,9 @@ def listing(root: Path, wanted: TraceFilter) -> Iterator[Listing]:
     """
     corpus = Corpus(root)
     with open_store(root) as store:
-        states = store.select(_selection(corpus, wanted), corpus.store_decisions)
-        yield Listing(_findings(corpus, store), _rows(corpus, store, islice(states, _most(wanted.limit))))
+        decisions = store.applied(corpus.store_decisions)
+        states = islice(store.select(_selection(corpus, wanted), decisions), _most(wanted.limit))
+        yield Listing(_findings(corpus, store), _rows(corpus, store, states, decisions))
 
 
 def list_(root: Path, wanted: TraceFilter) -> TraceList:
@@ -117,8 +120,9 @@ def find(root: Path, query: str, limit: int | None = 20) -> TraceList:
     with open_store(root) as store:
         ids = store.find(query, _most(limit))
         wanted = Selection(traces=frozenset(ids), superseded=True)
-        found = store.select(wanted, corpus.store_decisions)
-        listed = {row["trace_id"]: row for row in _rows(corpus, store, found)}
+        decisions = store.applied(corpus.store_decisions, ids)
+        found = store.select(wanted, decisions)
+        listed = {row["trace_id"]: row for row in _rows(corpus, store, found, decisions)}
         return TraceList(_findings(corpus, store), tuple(listed[name] for name in ids if name in listed))
 
 
@@ -177,27 +181,36 @@ def _selection(corpus: Corpus, wanted: TraceFilter) -> Selection:
     )
 
 
-def _rows(corpus: Corpus, store: Store, states: Iterable[State]) -> Iterator[dict[str, Any]]:
+def _rows(corpus: Corpus, store: Store, states: Iterable[State], decisions: Decisions) -> Iterator[dict[str, Any]]:
     """Yield a row for each state, in their order, which is that of the store; segments are read only where they must.
 
-    What the content shows of its harness stands in the line alone, and is shown where nothing better is known.
+    What the content shows of its harness stands in the line alone, and is shown where nothing better is known. Of
+    `decisions` those hold that are given: `Reading.applied` has been asked.
     """
     for batch in batches(store.layout.traces, states):
         unknown = [state.location for state in batch.states if state.row.evidence == UNRECORDED]
         heads = map(head_of, read_lines(batch.path, unknown))
         for state in batch.states:
-            yield _row(corpus, state, next(heads)["harness"] if state.row.evidence == UNRECORDED else {})
+            stamp = next(heads)["harness"] if state.row.evidence == UNRECORDED else {}
+            yield _row(corpus, state, stamp, _flags(state, decisions))
 
 
-def _row(corpus: Corpus, state: State, stamp: Mapping[str, Any]) -> dict[str, Any]:
-    row = state.row
+def _flags(state: State, decisions: Decisions) -> list[str]:
+    """Return what sets a trace apart, see `TraceList.traces`."""
+    row, settled = state.row, state.trace_id in decisions.stamps
     flags = {
         "retracted": state.retracted,
         "contested": state.contested,
+        "contradicted": row.contradicted and not settled,
+        "settled": settled,
         "mixed": row.mixed,
-        "contradicted": row.contradicted,
         "superseded": bool(state.superseded_by),
     }
+    return [*(name for name, holds in flags.items() if holds), *([row.role] if row.role else [])]
+
+
+def _row(corpus: Corpus, state: State, stamp: Mapping[str, Any], flags: list[str]) -> dict[str, Any]:
+    row = state.row
     return {
         "trace_id": row.trace_id,
         "fingerprint": row.fingerprint,
@@ -212,5 +225,5 @@ def _row(corpus: Corpus, state: State, stamp: Mapping[str, Any]) -> dict[str, An
         "steps": row.steps,
         "format": row.format,
         "source": row.label,
-        "flags": [name for name, holds in flags.items() if holds],
+        "flags": flags,
     }

@@ -1,10 +1,11 @@
 """Reports as text for people.
 
-A report's members decide its layout: plain values are a list of `label  value`, a list of objects is a table, a mapping
+A report's members decide its layout: plain values are a list of `label value`, a list of objects is a table, a mapping
 is a section. On a terminal rich draws the tables and folds long text; elsewhere columns are padded with spaces, a row a
-line. A digest in a table is its first twelve digits, which name it in every command; nothing else is ever shortened. A
-table that a terminal is too narrow for becomes one block per row, and so does one with a member that is a text of many
-lines by design; a line break in any other member is shown as an escape.
+line. A digest in a table is its first twelve digits, which name it in every command; nothing else is shortened here
+(stored traces have a table of their own, `trace_table`). A table that a terminal is too narrow for becomes one block
+per row, and so does one with a member that is a text of many lines by design; a line break in any other member is shown
+as an escape.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ def write_rows(rows: Sequence[Row], stream: TextIO) -> None:
     if any(row.get(name) for row in rows for name in _TEXTS):
         _write_blocks(rows, stream)
         return
-    cells = [[_brief(cell(row.get(name))) for name in columns] for row in rows]
+    cells = [[brief(cell(row.get(name))) for name in columns] for row in rows]
     header = [label(name) for name in columns]
     if not stream.isatty():
-        _write_padded([header, *cells], stream)
+        write_padded([header, *cells], stream)
     elif _fits(cells):
         _write_rich(header, cells, stream)
     else:
@@ -78,7 +79,8 @@ def cell(value: Any) -> str:
     return visible(str(value))
 
 
-def _brief(text: str) -> str:
+def brief(text: str) -> str:
+    """Return `text`; of a digest the first twelve digits, which name it in every command."""
     digest = _DIGEST.fullmatch(text)
     return digest[1] if digest else text
 
@@ -139,7 +141,8 @@ def _write_pairs(pairs: Sequence[tuple[str, Any]], stream: TextIO, indent: str =
     )
 
 
-def _write_padded(lines: Sequence[Sequence[str]], stream: TextIO) -> None:
+def write_padded(lines: Sequence[Sequence[str]], stream: TextIO) -> None:
+    """Write lines of cells to `stream`, each column as wide as its widest cell."""
     widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         padded = [text + " " * (size - width(text)) for text, size in zip(line, widths, strict=True)]

@@ -34,7 +34,18 @@ View = Callable[[Report, TextIO], None]
 """Writes a report to a stream as text for people, without its findings."""
 
 
-def show(report: Report, output: Output, *, rows: str | None = None, view: View = view_members) -> int:
+Table = Callable[[Sequence[Any], TextIO], None]
+"""Writes the rows of a list to a stream as a table for people."""
+
+
+def show(
+    report: Report,
+    output: Output,
+    *,
+    rows: str | None = None,
+    view: View = view_members,
+    table: Table = write_rows,
+) -> int:
     """Show a report and return its exit code.
 
     Args:
@@ -43,6 +54,7 @@ def show(report: Report, output: Output, *, rows: str | None = None, view: View 
         rows: the member that holds the rows, for a report that is a list: jsonl writes one line for each, a table shows
             nothing else. None for other reports: jsonl writes one line for the whole.
         view: writes a report that is no list as text for people.
+        table: writes the rows of a report that is a list as text for people.
     """
     data = report.as_json()
     if output is Output.JSON:
@@ -54,7 +66,7 @@ def show(report: Report, output: Output, *, rows: str | None = None, view: View 
     elif listed is None:
         view(report, sys.stdout)
     elif listed:
-        write_rows(listed, sys.stdout)
+        table(listed, sys.stdout)
     else:
         sys.stderr.write(f"no {label(str(rows))}\n")
     if output is Output.TABLE or rows is not None:

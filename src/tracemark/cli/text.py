@@ -87,3 +87,16 @@ def width(text: str) -> int:
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
         for letter in text
     )
+
+
+def cut(text: str, columns: int) -> str:
+    """Return `text` (already visible) as it is when it takes at most so many columns, else its beginning and `…`."""
+    if width(text) <= columns:
+        return text
+    end, left = 0, columns - 1
+    for letter in text:
+        left -= width(letter)
+        if left < 0:
+            break
+        end += 1
+    return text[:end] + "…"

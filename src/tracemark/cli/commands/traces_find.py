@@ -10,6 +10,7 @@ from tracemark.acts import traces
 from tracemark.cli.arguments import LimitOption, Output, OutputOption, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
+from tracemark.cli.trace_table import write_traces
 
 
 def command(
@@ -25,4 +26,4 @@ def command(
     """
     with working("find"):
         report = traces.find(corpus(ctx), " ".join(words), limit)
-    return show(report, output, rows="traces")
+    return show(report, output, rows="traces", table=write_traces)

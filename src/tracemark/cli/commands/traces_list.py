@@ -9,6 +9,8 @@ import typer
 from tracemark.acts import traces
 from tracemark.cli.arguments import LimitOption, Output, OutputOption, corpus
 from tracemark.cli.output import show, write_lines
+from tracemark.cli.progress import working
+from tracemark.cli.trace_table import write_traces
 
 
 def command(
@@ -25,11 +27,14 @@ def command(
 ) -> int:
     """List stored traces.
 
-    With --output jsonl one line per trace, each with its trace_id.
+    The table fits the terminal, elsewhere 120 columns: long texts are cut, and columns that find no room are left out.
+    With --output jsonl one line per trace, each whole.
     """
     wanted = traces.TraceFilter(harness=harness, status=status, task=task, limit=limit)
     if output is Output.JSONL:
         with traces.listing(corpus(ctx), wanted) as found:
             write_lines(found.rows)
         return show(traces.TraceList(found.findings, ()), output, rows="traces")
-    return show(traces.list_(corpus(ctx), wanted), output, rows="traces")
+    with working("list"):
+        report = traces.list_(corpus(ctx), wanted)
+    return show(report, output, rows="traces", table=write_traces)
