@@ -162,3 +162,17 @@ def test_a_folder_without_permissions_costs_that_folder(inbox: Inbox, document: 
         shut.chmod(0o700)
     assert [item.trajectory["session_id"] for item in found.traces] == ["s-1"]
     assert set(found.codes) == {"unreadable"}
+
+
+def test_a_link_to_a_folder_is_named_and_not_followed(inbox: Inbox, document: Make) -> None:
+    inbox.write("runs/a.json", document(1))
+    inbox.write(".hidden/b.json", document(2))
+    for name, target in (("latest", "runs"), ("more", ".hidden"), ("self", ".")):
+        (inbox.path / name).symlink_to(target)
+    found = inbox.read()
+    assert [item.source["label"] for item in found.traces] == ["runs/a.json"]
+    assert found.refused == []
+    assert [(one.code, one.severity, one.where, one.message) for one in found.plan.findings] == [
+        ("symlink-folder", "warning", name, f"a symbolic link to a folder, {target!r}: not followed")
+        for name, target in (("latest", "runs"), ("more", ".hidden"), ("self", "."))
+    ]

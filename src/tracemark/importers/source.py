@@ -10,7 +10,8 @@ Invariants:
   that would, is refused by name;
 - an importer that fails costs the record that it failed on, and nothing else of the source;
 - whatever is not read is refused with its place, the reason, its digest and its first bytes. Files that are known to
-  stand beside traces (`batch.yaml`, hidden files, `*.dvc`, the rest of a Harbor trial) hold none and are not refused.
+  stand beside traces (`batch.yaml`, hidden files, `*.dvc`, the rest of a Harbor trial) hold none and are not refused. A
+  link to a folder is a finding: what it leads to is read where it lies, if it lies where files are read.
 """
 
 from __future__ import annotations
@@ -101,6 +102,8 @@ def plan(paths: Sequence[Path], *, format: str | None = None, limits: Limits | N
     for found in files(paths):
         if isinstance(found, Refused):
             planner.refused.append(partial(_same, found))
+        elif isinstance(found, Finding):
+            planner.findings.append(found)
         else:
             planner.add(found)
     return planner.result()

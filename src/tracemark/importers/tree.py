@@ -1,8 +1,8 @@
 """Which files of a path are read, in which order, and which belong together.
 
 Files come in the order of their names. Links are followed only within the folder that was given, and into the cache of
-DVC, which may keep its data behind links. In a Harbor trial folder only the trajectories are traces; what lies around
-them is read with them.
+DVC, which may keep its data behind links; one to a folder is named and not followed. In a Harbor trial folder only the
+trajectories are traces; what lies around them is read with them.
 
 What is the same for all files of a folder is worked out once, and what the listing of a folder says of a file is not
 asked again: a corpus may be ten thousands of small files.
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from tracemark import digest
 from tracemark.errors import UsageError
+from tracemark.findings import Finding, finding
 from tracemark.importers.base import EXCERPT, Refused
 
 SNAPSHOT_SUFFIX = ".harness.json"
@@ -55,8 +56,8 @@ class Found(NamedTuple):
     folder: Folder
 
 
-def files(paths: Iterable[Path]) -> Iterator[Found | Refused]:
-    """Yield the files of given paths, each once: themselves, or everything below them, with refusals in between.
+def files(paths: Iterable[Path]) -> Iterator[Found | Refused | Finding]:
+    """Yield the files of given paths, each once: themselves, or all below them, and what is not read in between.
 
     Raises:
         UsageError: when a path does not exist.
@@ -65,14 +66,14 @@ def files(paths: Iterable[Path]) -> Iterator[Found | Refused]:
     folders: dict[Path, tuple[Folder, str]] = {}
     for path in paths:
         for found in _below(path, folders):
-            if isinstance(found, Refused):
+            if not isinstance(found, Found):
                 yield found
             elif found.real not in seen:
                 seen.add(found.real)
                 yield found
 
 
-def _below(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Iterator[Found | Refused]:
+def _below(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Iterator[Found | Refused | Finding]:
     """Yield the files of one given path; `folders` is that of `_given`."""
     given = Path(os.path.normpath(Path.cwd() / path))
     try:
@@ -170,7 +171,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator[Found | Refused]:
+def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator[Found | Refused | Finding]:
     """Yield the files below `folder`, whose path without links is `real`."""
     if is_trial:
         yield from _trial(folder, real, real_root)
@@ -191,7 +192,7 @@ def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator
             yield from _file(entry, folder, real, real_root)
 
 
-def _trial(trial: Folder, real: str, real_root: str) -> Iterator[Found | Refused]:
+def _trial(trial: Folder, real: str, real_root: str) -> Iterator[Found | Refused | Finding]:
     path = _joined(trial.path, "agent")
     agent = Folder(path, _joined(trial.label, "agent"), trial.root, trial.path)
     listed = _listed(path, agent.label)
@@ -207,7 +208,9 @@ def _trial(trial: Folder, real: str, real_root: str) -> Iterator[Found | Refused
         yield refuse_file("trial-without-trajectory", _joined(trial.path, "result.json"), label, message)
 
 
-def _file(entry: os.DirEntry[str], folder: Folder, real_folder: str, real_root: str) -> Iterator[Found | Refused]:
+def _file(
+    entry: os.DirEntry[str], folder: Folder, real_folder: str, real_root: str
+) -> Iterator[Found | Refused | Finding]:
     label = _joined(folder.label, entry.name)
     real = _joined(real_folder, entry.name)
     if entry.is_symlink():
@@ -223,11 +226,17 @@ def _file(entry: os.DirEntry[str], folder: Folder, real_folder: str, real_root: 
         yield _unreadable(entry.path, label, f"cannot be read: {error.strerror or error}")
         return
     if is_folder and entry.is_symlink():
+        yield finding("symlink-folder", label, f"a symbolic link to a folder, {_within(real, real_root)}: not followed")
         return
     if not is_file:
         yield _unreadable(entry.path, label, "no regular file")
         return
     yield Found(entry.path, entry.name, label, real, folder)
+
+
+def _within(real: str, real_root: str) -> str:
+    """Return the name of a folder for a message: within the given one, or in a cache of DVC."""
+    return repr(os.path.relpath(real, real_root)) if "/.dvc/cache/" not in real else "in DVC's cache"
 
 
 def _joined(folder: str, name: str) -> str:
