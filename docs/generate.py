@@ -4,8 +4,8 @@
     python docs/generate.py --check    end with 1 and name the pages that differ
 
 What the pages say is taken from where the program takes it: help pages from the commands, exit codes from the error
-classes, findings from their table, importers from their modules, JSON members and stored values from the texts below
-the fields of the report classes and of the models.
+classes, findings from their table, importers and the recorder from their modules, JSON members and stored values from
+the texts below the fields of the report classes and of the models.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -35,6 +36,7 @@ from tracemark.cli.main import INTERRUPTED, READER_GONE  # noqa: E402
 from tracemark.findings import CODES, Severity  # noqa: E402
 from tracemark.importers import batch, openai_messages  # noqa: E402
 from tracemark.importers.detect import IMPORTERS  # noqa: E402
+from tracemark.runner import record as record_module  # noqa: E402
 
 
 def help_page(path: str) -> str:
@@ -198,6 +200,20 @@ def importers() -> str:
     return "".join(lines)
 
 
+def recorder() -> str:
+    """Return the page of the recorder's Python API: `tracemark.record`, and what the recorder in its block can do."""
+    lines = ["# Recorder\n\n", _MADE, _prose(record_module), "\n"]
+    public = {name: value for name, value in vars(record_module.Recorder).items() if not name.startswith("_")}
+    methods: list[Any] = [value for value in public.values() if inspect.isfunction(value)]
+    for function in (record_module.record, *methods):
+        receiver = "tracemark" if function is record_module.record else "recorder"
+        given = [one for name, one in inspect.signature(function).parameters.items() if name != "self"]
+        arguments = ", ".join(str(one.replace(annotation=one.empty)) for one in given)
+        lines.append(f"\n## {receiver}.{function.__name__}({arguments})\n")
+        lines.append(f"\n```text\n{inspect.getdoc(function)}\n```\n")
+    return "".join(lines)
+
+
 def _prose(module: ModuleType) -> str:
     """Return a module's docstring as Markdown: each of its lists (*keeps*, *drops*, …) is a paragraph."""
     text = inspect.cleandoc(module.__doc__ or "")
@@ -257,6 +273,7 @@ WRITERS = {
     "findings.md": findings,
     "importers.md": importers,
     "json.md": json_members,
+    "recorder.md": recorder,
     "stored.md": stored,
 }
 
