@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import decisions, traces
+from tracemark.acts import audit, decisions, traces
 from tracemark.acts.traces import TraceFilter
 from tracemark.errors import IntegrityError, NoStoreError, UnknownNameError, UsageError
 
@@ -133,12 +133,57 @@ def test_the_raw_bytes_give_the_id(shop: Shop) -> None:
     assert json.loads(raw) == traces.show(shop.root, trace).trajectory
 
 
-def test_a_trace_is_shown_as_it_was_stored(shop: Shop) -> None:
+def test_a_trace_is_shown_with_what_was_first_said_of_it(shop: Shop) -> None:
     shown = traces.show(shop.root, shop.ids()["t-0"])
-    assert shown.run == {"task": "t-0"}
-    assert shown.outcome["status"] == "success"
-    assert shown.harness["declared"]["fingerprint"] == shop.fingerprint()
+    assert shown.run == shown.first["run"] == {"task": "t-0"}
+    assert shown.outcome == shown.first["outcome"]
+    assert (shown.status, shown.harness, shown.fingerprint) == ("success", "desk_a", shop.fingerprint())
+    assert shown.first["harness"]["declared"]["fingerprint"] == shop.fingerprint()
     assert shown.source["label"] == "runs.jsonl"
+    assert (shown.flags, shown.conflicts, shown.differs_from_first) == ([], [], [])
+
+
+def test_list_audit_and_show_say_the_same_of_a_trace(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    shop.ingest([document("n-1"), document("n-2"), document("n-3")], "desk_b", "wrong")
+    shop.ingest([document("g-1", reward=None)], name="ungraded")
+    shop.ingest([document("g-1"), document("t-2", reward=0.0)], name="graded")
+    ids = shop.ids()
+    decisions.retract(shop.root, ids["t-0"], "wrong", CLOCK)
+    for task, name in (("t-1", "desk_c"), ("n-1", "desk_a"), ("n-2", "none")):
+        decisions.stamp(shop.root, [ids[task]], name, "settled", CLOCK)
+    rows = traces.list_(shop.root, TraceFilter()).traces
+    assert len(rows) == 9
+    for row in rows:
+        shown = traces.show(shop.root, row["trace_id"])
+        audited = audit.audit(shop.root, row["trace_id"])
+        assert isinstance(audited, audit.TraceAudit)
+        for name in ("fingerprint", "harness", "evidence", "status", "flags"):
+            assert getattr(shown, name) == row[name], (row["task"], name)
+        for name in ("fingerprint", "harness", "evidence", "status", "conflicts", "outcome", "run", "source"):
+            assert getattr(shown, name) == getattr(audited, name), (row["task"], name)
+
+
+def test_what_the_first_statement_said_otherwise_is_named(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    shop.ingest([document("n-1")], "desk_b", "wrong")
+    shop.ingest([document("g-1", reward=None)], name="ungraded")
+    shop.ingest([document("g-1")], name="graded")
+    ids = shop.ids()
+    decisions.stamp(shop.root, [ids["t-1"]], "desk_c", "misnamed", CLOCK)
+
+    def otherwise(task: str) -> dict[str, tuple[Any, Any]]:
+        differences = traces.show(shop.root, ids[task]).differs_from_first
+        return {one["member"]: (one["first"], one["now"]) for one in differences}
+
+    assert otherwise("t-1") == {
+        "harness": ("desk_a", "desk_c"),
+        "fingerprint": (shop.fingerprint("desk_a"), shop.fingerprint("desk_c")),
+    }
+    assert otherwise("n-1") == {"harness": ("desk_b", None)}
+    assert otherwise("g-1")["outcome.status"] == ("unknown", "success")
+    assert otherwise("g-1")["outcome.reward"] == (None, 1.0)
+    assert otherwise("t-0") == {}
 
 
 @pytest.mark.parametrize("name", ["ffffffff", "zz", "", "../../etc/passwd", "F" * 64])

@@ -1,26 +1,31 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from typing import Any
 
+from tracemark.acts.traces import TraceShown
 from tracemark.cli.trace_view import write_trace
-from tracemark.findings import Report
 
 
-@dataclass(frozen=True)
-class Shown(Report):
-    trace_id: str
-    harness: dict[str, Any]
-    outcome: dict[str, Any]
-    run: dict[str, Any]
-    source: dict[str, Any]
-    trajectory: dict[str, Any]
-
-
-def shown(*steps: dict[str, Any], harness: dict[str, Any] | None = None) -> str:
+def shown(*steps: dict[str, Any], **members: Any) -> str:
     stream = io.StringIO()
-    write_trace(Shown((), "a" * 64, harness or {}, {"status": "success"}, {}, {}, {"steps": list(steps)}), stream)
+    known: dict[str, Any] = {
+        "findings": (),
+        "trace_id": "a" * 64,
+        "fingerprint": None,
+        "harness": None,
+        "evidence": "claimed",
+        "status": "success",
+        "flags": [],
+        "conflicts": [],
+        "outcome": {"status": "success"},
+        "run": {},
+        "source": {},
+        "differs_from_first": [],
+        "first": {"harness": {}, "outcome": {}, "run": {}},
+        "trajectory": {"steps": list(steps)},
+    }
+    write_trace(TraceShown(**known | members), stream)
     return stream.getvalue()
 
 
@@ -38,9 +43,32 @@ def test_a_step_shows_thoughts_words_calls_and_results() -> None:
     )
 
 
-def test_the_harness_stated_stands_above_the_steps() -> None:
-    text = shown(harness={"declared": {"name": "desk_a", "fingerprint": "tm1:abc", "components": {}}})
-    assert text.startswith(f"trace id     {'a' * 64}\nharness      desk_a\nfingerprint  tm1:abc\n")
+def test_what_is_true_now_stands_above_the_steps() -> None:
+    text = shown(harness="desk_a", fingerprint="tm1:abc", flags=["retracted"])
+    assert text.startswith(
+        f"trace id     {'a' * 64}\n"
+        "fingerprint  tm1:abc\n"
+        "harness      desk_a\n"
+        "evidence     claimed\n"
+        "status       success\n"
+        "flags        retracted\n"
+    )
+    assert "first statement" not in text
+
+
+def test_where_the_first_statement_said_otherwise_is_said() -> None:
+    differences = [
+        {"member": "harness", "first": "desk_b", "now": "desk_a"},
+        {"member": "outcome.reward", "first": None, "now": 1.0},
+    ]
+    text = shown({"step_id": 1, "source": "user", "message": "Hi."}, differs_from_first=differences)
+    assert (
+        "\nthe first statement said otherwise:\n"
+        "member          first   now\n"
+        "harness         desk_b  desk_a\n"
+        "outcome.reward  -       1.0\n"
+        "\n1 user\n"
+    ) in text
 
 
 def test_a_message_in_parts_shows_its_text_and_names_the_rest() -> None:

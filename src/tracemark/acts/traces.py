@@ -12,11 +12,11 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
-from tracemark.acts.provenance import observed_digests
+from tracemark.acts.provenance import declared_name, observed_digests, standing
 from tracemark.acts.pulled import not_pulled
 from tracemark.errors import UsageError
 from tracemark.findings import Finding, Report
-from tracemark.model.stamp import EVIDENCE
+from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
 from tracemark.model.trace import STATUSES
 from tracemark.store.row import head_of
 from tracemark.store.segment import read_lines
@@ -56,18 +56,33 @@ class TraceList(Report):
 
 @dataclass(frozen=True)
 class TraceShown(Report):
-    """One trace: what was first said of it, and the trajectory."""
+    """One trace: what is true of it now, where its first statement said otherwise, and the trajectory."""
 
     trace_id: str
     """SHA-256 of the trajectory's canonical bytes."""
-    harness: dict[str, Any]
-    """The stamp as first stated."""
+    fingerprint: str | None
+    """The harness under which it counts now; None when it counts under none."""
+    harness: str | None
+    """Its label; None when it counts under none."""
+    evidence: str
+    """That of the weakest component; `unrecorded` when nobody names a harness."""
+    status: str
+    """`success`, `failure`, `error` or `unknown`."""
+    flags: list[str]
+    """What sets it apart, as in a list of traces: `retracted`, `contested` and so on."""
+    conflicts: list[str]
+    """What statements about it disagree about; empty unless it is contested."""
     outcome: dict[str, Any]
-    """The outcome as first stated."""
+    """Status, reward, grader and what else is known of how it ended, all statements joined."""
     run: dict[str, Any]
-    """The run facts as first stated."""
+    """Task, model and other facts of the run, all statements joined."""
     source: dict[str, Any]
     """Where it came from."""
+    differs_from_first: list[dict[str, Any]]
+    """Where what is true now is not what the first statement said: `member` (`harness`, `fingerprint`, `evidence`, or a
+    dotted path in `outcome` or `run`), `first` and `now`, null where nothing was or is known."""
+    first: dict[str, Any]
+    """The first statement, whole: the stamp (`harness`), `outcome` and `run`."""
     trajectory: dict[str, Any]
     """The ATIF document."""
 
@@ -127,7 +142,7 @@ def find(root: Path, query: str, limit: int | None = 20) -> TraceList:
 
 
 def show(root: Path, trace: str) -> TraceShown:
-    """Return one trace as it was stored; `audit` tells what was said of it later.
+    """Return one trace as it stands now, with what was first said of it.
 
     Args:
         root: the corpus.
@@ -137,12 +152,30 @@ def show(root: Path, trace: str) -> TraceShown:
         UnknownNameError: when no trace has such an id.
         IntegrityError: when the stored bytes are not those of the id.
     """
+    corpus = Corpus(root)
     with open_store(root) as store:
         trace_id = store.resolve(trace)
+        decisions = store.applied(corpus.store_decisions, [trace_id])
+        state = store.state(trace_id, decisions)
         line = digest.load_canonical(store.get(trace_id))
-        findings = tuple(store.findings)
-    members = ("harness", "outcome", "run", "source", "trajectory")
-    return TraceShown(findings, trace_id, **{name: line[name] for name in members})
+        said = store.statements([trace_id])[trace_id]
+        findings = _findings(corpus, store)
+    joined = standing(said, state, decisions, corpus.by_fingerprint.get(state.row.fingerprint or ""))
+    row = _row(corpus, state, {}, _flags(state, decisions))
+    now = {name: row[name] for name in ("fingerprint", "harness", "evidence", "status", "flags")}
+    first = {name: line[name] for name in ("harness", "outcome", "run")}
+    return TraceShown(
+        findings,
+        trace_id,
+        **now,
+        conflicts=list(state.conflicts),
+        outcome=joined.outcome,
+        run=joined.run,
+        source=line["source"],
+        differs_from_first=list(_differences(first, {**now, "outcome": joined.outcome, "run": joined.run})),
+        first=first,
+        trajectory=line["trajectory"],
+    )
 
 
 def raw(root: Path, trace: str) -> bytes:
@@ -154,6 +187,33 @@ def raw(root: Path, trace: str) -> bytes:
     """
     with open_store(root) as store:
         return store.raw(store.resolve(trace))
+
+
+def _differences(first: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each member of which something else is true now than the first statement said, see `TraceShown`.
+
+    A label is no identity: it is compared only where the fingerprint changed, or the content refuted what it names.
+    """
+    stamp = first["harness"]
+    named, fingerprint = declared_name(stamp), fingerprint_of(stamp)
+    apart = fingerprint != now["fingerprint"] or bool(stamp.get("contradictions"))
+    said = {"harness": named if apart else now["harness"], "fingerprint": fingerprint, "evidence": evidence_of(stamp)}
+    true = {name: now[name] for name in said}
+    for name in ("outcome", "run"):
+        said |= _flat(first[name], name)
+        true |= _flat(now[name], name)
+    for member in dict.fromkeys([*said, *true]):
+        before, after = said.get(member), true.get(member)
+        if digest.canonical(before) != digest.canonical(after):
+            yield {"member": member, "first": before, "now": after}
+
+
+def _flat(value: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Return the values within `value` by their dotted paths."""
+    found: dict[str, Any] = {}
+    for name, item in value.items():
+        found |= _flat(item, f"{path}.{name}") if isinstance(item, dict) else {f"{path}.{name}": item}
+    return found
 
 
 def _most(limit: int | None) -> int:

@@ -1,4 +1,4 @@
-"""A trace as a reader sees it: what is known of it, then its steps one after the other, whole."""
+"""A trace as a reader sees it: what is known of it now, then its steps one after the other, whole."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _MARGIN = "  "
 
 def write_trace(report: Report, stream: TextIO) -> None:
     """Write a trace with its trajectory (members as `traces show` documents them) to `stream`."""
-    members = report.as_json()
-    trajectory = _mapping(members["trajectory"])
-    declared = _mapping(_mapping(members["harness"]).get("declared"))
-    facts = {
-        "trace_id": members["trace_id"],
-        "harness": declared.get("name"),
-        "fingerprint": declared.get("fingerprint"),
-    }
-    write_report({**facts, **{name: members[name] for name in ("outcome", "run", "source")}}, stream)
+    members = {name: value for name, value in report.as_json().items() if name not in ("findings", "first")}
+    trajectory = _mapping(members.pop("trajectory"))
+    # what is true now stands first; where the first statement said otherwise, that is said and not left to be noticed
+    otherwise = [{name: _known(said[name]) for name in said} for said in _list(members.pop("differs_from_first"))]
+    write_report({**members, **({"the_first_statement_said_otherwise": otherwise} if otherwise else {})}, stream)
     for step in _list(trajectory.get("steps")):
         _write_step(_mapping(step), stream)
+
+
+def _known(value: Any) -> Any:
+    return "-" if value is None else value
 
 
 def _write_step(step: Mapping[str, Any], stream: TextIO) -> None:

@@ -20,6 +20,7 @@ def command(
 ) -> int:
     """Show one stored trace.
 
+    What is true of it now, as `traces list` and `audit` say, and where its first statement said otherwise.
     `tracemark traces show TRACE --raw | sha256sum` checks an id by hand.
     """
     if raw:
