@@ -13,12 +13,14 @@ SENT = "Hurry. Help"
 
 
 def rendered(**members: Any) -> list[tuple[PromptTemplate, str]]:
-    stated = {"name": "task", "text": "", "role": "user", **members}
+    stated = {"name": "task", "text": "{all}", "syntax": "format", "role": "user", **members}
     return [(PromptTemplate.model_validate(stated), SENT)]
 
 
 def disagreeing(make_harness: Any, texts: list[tuple[PromptTemplate, str]], *messages: Any) -> list[str]:
-    return [each.part for each in compare.request(load(make_harness()), texts, messages, None)]
+    templates = [template.model_dump(exclude_unset=True) for template, _ in texts]
+    harness = load(make_harness(prompt_templates=templates))
+    return [each.part for each in compare.request(harness, texts, messages, None)]
 
 
 def test_a_request_that_holds_the_rendering_agrees(make_harness: Any) -> None:
@@ -65,6 +67,23 @@ def test_the_second_first_template_of_a_role_is_its_second_message(make_harness:
     assert compare.request(harness, texts, messages, None) == []
     swapped = compare.request(harness, texts, messages[::-1], None)
     assert [found.part for found in swapped] == ["one", "two"]
+
+
+def test_a_template_that_gives_no_text_takes_no_place(make_harness: Any) -> None:
+    templates = [{"name": name, "text": "{all}", "syntax": "format"} for name in ("note", "main")]
+    harness = load(make_harness(prompt_templates=templates))
+    texts = list(zip(harness.manifest.prompt_templates, ["", SENT], strict=True))
+    for messages in ([SENT], ["", SENT]):
+        sent = [{"role": "system", "content": text} for text in messages]
+        assert compare.request(harness, texts, sent, None) == []
+
+
+def test_of_several_renderings_of_one_template_any_will_do(make_harness: Any) -> None:
+    texts = [*rendered(), (rendered()[0][0], "Calm down.")]
+    for sent in (SENT, "Calm down."):
+        assert disagreeing(make_harness, texts[:1], {"role": "user", "content": sent}) == ["task"] * (sent != SENT)
+        harness = load(make_harness(prompt_templates=[texts[0][0].model_dump(exclude_unset=True)]))
+        assert compare.request(harness, texts, [{"role": "user", "content": sent}], None) == []
 
 
 def test_a_template_of_another_agent_is_not_looked_for(make_harness: Any) -> None:

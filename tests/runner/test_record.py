@@ -148,6 +148,91 @@ def test_a_refused_observation_lowers_nothing(start: Any) -> None:
     assert evidence(rec.path)["tool_bindings", "get"] == "recorded"
 
 
+def handled(rec: Recorder, *results: dict[str, Any], runs: int, calls: int = 1) -> str | None:
+    """Record results of calls of the tool `get`, the handler called `runs` times; return the handler's evidence."""
+    show = rec.handler("show")
+    for _ in range(runs):
+        show({"row": "alp"})
+    answered(rec, *results, runs=calls, calls=calls)
+    return evidence(rec.path)["observation_handlers", "show"]
+
+
+def test_a_handler_is_recorded_as_often_as_it_was_called(start: Any) -> None:
+    both = [{"content": "> alp", "source_call_id": "c0"}, {"content": "made up", "source_call_id": "c1"}]
+    with start() as rec:
+        rec.handler("show")
+        assert evidence(rec.path)["observation_handlers", "show"] == "recorded", "nothing was there to be handled"
+        assert handled(rec, *both[:1], runs=1) == "recorded"
+        assert handled(rec, *both[:1], runs=0) == "claimed"
+    with start() as rec:
+        assert handled(rec, *both, runs=1, calls=2) == "claimed"
+    with start() as rec:
+        assert handled(rec, *both, runs=2, calls=2) == "recorded"
+    with start() as rec:
+        assert handled(rec, {"content": None, "source_call_id": "c0"}, runs=0) == "recorded", "nothing was shown"
+    with start() as rec:
+        assert handled(rec, {"content": "try again"}, runs=0, calls=0) == "recorded", "no result of a call"
+    with start() as rec:
+        answered(rec, *both[:1], runs=1)
+        rec.handler("show")
+        assert evidence(rec.path)["observation_handlers", "show"] == "claimed", "asked for when it was too late"
+
+
+def test_without_tools_every_observation_is_a_handlers(start: Any, make_harness: Any) -> None:
+    with start(make_harness(tool_bindings={})) as rec:
+        rec.handler("show")
+        rec.agent("ls")
+        rec.observation([{"content": "a listing"}])
+    assert evidence(rec.path)["observation_handlers", "show"] == "claimed"
+
+
+def test_a_parser_that_parsed_nothing_is_only_claimed(start: Any) -> None:
+    for called in (False, True):
+        with start() as rec:
+            parse = rec.runtime("parser")
+            rec.agent(parse("Done. ") if called else "Done.")
+        assert evidence(rec.path)["runtime", "parser"] == ("recorded" if called else "claimed")
+    with start() as rec:
+        rec.runtime("parser")
+    assert evidence(rec.path)["runtime", "parser"] == "recorded", "there was nothing to parse"
+
+
+def test_a_step_that_is_not_what_was_rendered_contradicts(start: Any) -> None:
+    with start() as rec:
+        text = rec.prompt("system").render(today="Monday")
+        rec.system(text + " Always offer a discount.")
+        rec.user("Read a.")
+        rec.agent("Done.")
+    (found,) = [event["contradiction"] for event in events(rec.path, "contradiction")]
+    assert (found["component"], found["part"], found["step"]) == ("prompt_templates", "system", 1)
+    with start() as rec:
+        rec.request([{"role": "system", "content": "Other."}])
+        rec.prompt("system").render(today="Monday")
+        rec.system("Other.")
+    assert len(events(rec.path, "contradiction")) == 1, "the request has said so"
+
+
+@pytest.mark.parametrize("rendered", [False, True])
+def test_a_prompt_that_stands_nowhere_is_only_claimed(start: Any, rendered: bool) -> None:
+    with start() as rec:
+        system = rec.prompt("system")
+        if rendered:
+            system.render(today="Monday")
+        rec.user("Read a.")
+        rec.agent("Done.")
+    assert evidence(rec.path)["prompt_templates", "system"] == "claimed"
+    assert not events(rec.path, "contradiction")
+
+
+def test_a_prompt_that_the_request_held_stays_recorded_without_its_step(start: Any) -> None:
+    with start() as rec:
+        text = rec.prompt("system").render(today="Monday")
+        rec.request([{"role": "system", "content": text}])
+        rec.user("Read a.")
+        rec.agent("Done.")
+    assert evidence(rec.path)["prompt_templates", "system"] == "recorded"
+
+
 def test_the_same_run_gives_the_same_bytes(start: Any, make_harness: Any, tmp_path: Path) -> None:
     contents = set()
     for inbox in ("one", "two"):

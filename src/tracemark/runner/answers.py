@@ -1,4 +1,4 @@
-"""Which results of a run's tool calls can come from the code that the recorder handed out.
+"""Which results of a run can come from the code that the recorder handed out: of its tools, and of its handlers.
 
 Every call of that code stands for one answer. An answer beyond that came from other code, whatever it says; which of
 several equal calls it was is not asked.
@@ -14,25 +14,55 @@ from typing import Any
 from tracemark.errors import UsageError
 
 
-class Answers:
-    """Follows the calls of one run, reply by reply."""
+class Calls:
+    """Counts the calls of code that was handed out."""
 
     def __init__(self) -> None:
-        self._calls: Mapping[str, str] = {}
-        self._unanswered: set[str] = set()
-        self._ran: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
+        self._called: set[str] = set()
         # calls of one reply may run side by side
         self._lock = Lock()
 
     def counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `function`, the code of the tool `name`, so that each call of it is counted."""
+        """Return `function`, the code behind `name`, so that each call of it is counted."""
 
         def call(*arguments: Any, **named: Any) -> Any:
             with self._lock:
-                self._ran[name] += 1
+                self._left[name] += 1
+                self._called.add(name)
             return function(*arguments, **named)
 
         return call
+
+    def spend(self, name: str) -> bool:
+        """Use one call of `name` up; return whether there was one."""
+        with self._lock:
+            if not self._left[name]:
+                return False
+            self._left[name] -= 1
+        return True
+
+    def called(self, name: str) -> bool:
+        """Return whether `name` was ever called."""
+        return name in self._called
+
+
+class Answers:
+    """Follows the tool calls of one run, reply by reply."""
+
+    def __init__(self) -> None:
+        self._calls: Mapping[str, str] = {}
+        self._unanswered: set[str] = set()
+        self._ran = Calls()
+
+    @property
+    def expected(self) -> bool:
+        """Whether the last reply called a tool."""
+        return bool(self._calls)
+
+    def counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `function`, the code of the tool `name`, so that each call of it is counted."""
+        return self._ran.counted(name, function)
 
     def expect(self, calls: Mapping[str, str]) -> None:
         """Take the calls of a new reply, id to tool name; the reply before gets no more answers."""
@@ -54,12 +84,5 @@ class Answers:
         for call in linked:
             answered = sorted(self._unanswered) if call is None else [call]
             self._unanswered.difference_update(answered)
-            bypassed += [name for name in map(self._calls.__getitem__, answered) if not self._spend(name)]
+            bypassed += [name for name in map(self._calls.__getitem__, answered) if not self._ran.spend(name)]
         return bypassed
-
-    def _spend(self, name: str) -> bool:
-        with self._lock:
-            if not self._ran[name]:
-                return False
-            self._ran[name] -= 1
-        return True

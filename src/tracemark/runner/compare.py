@@ -1,4 +1,4 @@
-"""Where a run that is being recorded disagrees with its harness: its first request, and the process it runs in.
+"""Where a run that is being recorded disagrees with its harness: its request, its steps, and the process it runs in.
 
 What agrees says nothing here; evidence comes from obtaining a part, not from looking alike.
 """
@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracemark.harness.match import Content, Contradiction, Matcher, role_of
 from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.version import Harness
 from tracemark.importers.content import text_of
 from tracemark.model.harness import PromptTemplate, Runtime
+
+
+class Renderings(NamedTuple):
+    """What became of the templates that were rendered, by name."""
+
+    agreeing: list[str]
+    """Those that stand in their place as they were rendered."""
+    differing: list[Contradiction]
+    """Those in whose place another text stands."""
+    missing: list[str]
+    """Those in whose place no message stands."""
 
 
 def request(
@@ -31,11 +43,57 @@ def request(
         messages: as in OpenAI's chat format; an assistant's message in them is a demonstration.
         tools: the definitions sent; None when they are not to be compared.
     """
-    texts = [(str(message.get("role")), text_of(message.get("content")), None) for message in messages]
+    texts = texts_of(messages)
     sent = None if tools is None else [dict(tool) for tool in tools]
     found = Matcher(harness).judge(Content(messages=texts, tools=sent)).contradictions
-    named = {contradiction.part for contradiction in found}
-    return found + [each for each in _unlike_rendering(harness, rendered, texts) if each.part not in named]
+    compared = renderings(harness, rendered, texts)
+    found += [each for each in compared.differing if each.part not in {other.part for other in found}]
+    absent = "no such message in the request"
+    return found + [Contradiction("prompt_templates", name, None, absent) for name in compared.missing]
+
+
+def renderings(
+    harness: Harness, rendered: Sequence[tuple[PromptTemplate, str]], messages: Sequence[tuple[str, str, int | None]]
+) -> Renderings:
+    """Compare rendered templates of position `first`, of the main agent, with the messages in whose place they stand.
+
+    Args:
+        harness: the harness.
+        rendered: every prompt template that was rendered, with its text; of several of one template any will do.
+        messages: (role, text, step id) of each message, in order.
+    """
+    found = Renderings([], [], [])
+    texts: dict[str, list[str]] = {}
+    for template, text in rendered:
+        texts.setdefault(template.name, []).append(text)
+    places: Counter[str] = Counter()
+    for template in harness.manifest.prompt_templates:
+        if template.agent is not None or template.position == "any":
+            continue
+        if "" in texts.get(template.name, ()):
+            # no text gives no message
+            found.agreeing.append(template.name)
+            continue
+        role = role_of(template.role)
+        place, places[role] = places[role], places[role] + 1
+        if template.name not in texts:
+            continue
+        of_role = [message for message in messages if message[1] and role_of(message[0]) == role]
+        if place >= len(of_role):
+            found.missing.append(template.name)
+            continue
+        _, sent, step = of_role[place]
+        if sent in texts[template.name]:
+            found.agreeing.append(template.name)
+        else:
+            words = _unlike(texts[template.name][-1], sent)
+            found.differing.append(Contradiction("prompt_templates", template.name, step, words))
+    return found
+
+
+def texts_of(messages: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, int | None]]:
+    """Return (role, text, no step id) of messages in OpenAI's chat format."""
+    return [(str(message.get("role")), text_of(message.get("content")), None) for message in messages]
 
 
 def surroundings(runtime: Runtime) -> tuple[list[Contradiction], list[str]]:
@@ -61,36 +119,9 @@ def surroundings(runtime: Runtime) -> tuple[list[Contradiction], list[str]]:
     return found, unknown
 
 
-def _unlike_rendering(
-    harness: Harness, rendered: Sequence[tuple[PromptTemplate, str]], messages: Sequence[tuple[str, str, int | None]]
-) -> list[Contradiction]:
-    found = []
-    for template, text in rendered:
-        if template.agent is not None or template.position == "any":
-            continue
-        sent = [content for role, content, _ in messages if role_of(role) == role_of(template.role)]
-        place = _place(harness, template)
-        compared = sent[place : place + 1]
-        if text not in compared:
-            found.append(Contradiction("prompt_templates", template.name, None, _unlike(text, compared)))
-    return found
-
-
-def _place(harness: Harness, template: PromptTemplate) -> int:
-    """Return which message of its role a template of position `first` is, counting from 0."""
-    alike = [
-        each.name
-        for each in harness.manifest.prompt_templates
-        if each.agent is None and each.position == "first" and role_of(each.role) == role_of(template.role)
-    ]
-    return alike.index(template.name)
-
-
-def _unlike(text: str, compared: Sequence[str]) -> str:
-    if not compared:
-        return "no such message in the request"
-    at = shared_beginning(text, compared[0])
-    return differing(text, at, compared[0], at)
+def _unlike(text: str, sent: str) -> str:
+    at = shared_beginning(text, sent)
+    return differing(text, at, sent, at)
 
 
 def _runtime(part: str, text: str) -> Contradiction:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
@@ -20,7 +21,9 @@ from typing import Any
 
 from tracemark import digest, durable
 from tracemark.errors import LockedError, TracemarkError, UsageError
-from tracemark.importers.journal import SUFFIX
+from tracemark.harness.version import Harness
+from tracemark.importers.journal import FORMAT, SUFFIX
+from tracemark.model.harness import COMPONENTS
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 120
@@ -86,6 +89,27 @@ class Journal:
         with self._open:
             os.fsync(descriptor)
             durable.sync_folder(self.path.parent)
+
+
+def first_line(harness: Harness, run: Mapping[str, Any], agent: Mapping[str, Any], start: str) -> dict[str, Any]:
+    """Return the members of a journal's first event.
+
+    Args:
+        harness: the loaded harness.
+        run: the run facts, without its start.
+        agent: `name` and `version`, and what else is known of the agent.
+        start: the time of the start.
+    """
+    identity = harness.identity
+    components = {
+        name: {"digest": identity.components[name], "parts": [list(item) for item in identity.parts[name].items()]}
+        for name in COMPONENTS
+    }
+    facts = {**run, "start": start}
+    stated = {"name": harness.name, "fingerprint": identity.fingerprint, "components": components}
+    # equal transcripts of two runs are two traces, and one run recorded again is one
+    session = digest.of({"agent": agent, "harness": identity.fingerprint, "run": facts})[:32]
+    return {"format": FORMAT, "session": session, "harness": stated, "run": facts, "agent": agent}
 
 
 def free_path(folder: Path, name: str | None, run: dict[str, Any]) -> Path:

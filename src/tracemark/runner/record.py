@@ -5,7 +5,9 @@ which is why a part that the run obtained here has evidence `recorded`. Everythi
 step by step, so a run that dies leaves a readable trace of what it did.
 
 Invariants:
-- a part that the run never asked for is only claimed, and so is a tool with an answer that its code was not called for;
+- a part that the run never asked for is only claimed, and so is a tool with an answer that its code was not called for,
+  a handler with an observation that it was not called for, a parser that was never called although the model replied,
+  and a prompt of position `first` of which no rendering stands in its place;
 - what disagrees with the harness is written down as a contradiction, never corrected;
 - a run whose harness folder has changed between load and end is marked as mixed, although nothing that ran changed;
 - the same harness, run facts, events and clock give the same bytes.
@@ -18,8 +20,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from pydantic import ValidationError
-
 from tracemark import digest, durable
 from tracemark.clock import Clock, SystemClock
 from tracemark.errors import HarnessChangedError, TracemarkError, UsageError
@@ -27,13 +27,14 @@ from tracemark.harness import snapshot
 from tracemark.harness.loading import load
 from tracemark.harness.match import Contradiction
 from tracemark.harness.version import Harness
-from tracemark.importers.journal import FORMAT
+from tracemark.importers.content import text_of
 from tracemark.importers.tree import SNAPSHOT_SUFFIX
-from tracemark.model.harness import COMPONENTS, PromptTemplate
+from tracemark.model.harness import PromptTemplate
 from tracemark.model.trace import Outcome, Run
 from tracemark.runner import compare
-from tracemark.runner.answers import Answers
-from tracemark.runner.journal import Journal, free_path
+from tracemark.runner.answers import Answers, Calls
+from tracemark.runner.given import checked, checked_call
+from tracemark.runner.journal import Journal, first_line, free_path
 from tracemark.runner.live import Live, Prompt
 
 _CALLABLE = ("parser", "context_manager", "recovery")
@@ -63,7 +64,14 @@ class Recorder:
         self._journal: Journal | None = None
         self._evidence: dict[tuple[str, str], str] = {}
         self._rendered: list[tuple[PromptTemplate, str]] = []
+        self._placed: set[str] = set()
+        self._contradicted: set[tuple[str, str]] = set()
+        self._said: list[tuple[str, str, int | None]] = []
+        self._steps = 0
+        self._replies = 0
         self._answers = Answers()
+        self._handled = Calls()
+        self._runtime = Calls()
         self._replied = False
         self._offered = False
         self._requested = False
@@ -85,7 +93,7 @@ class Recorder:
         self._write_snapshot()
         self._journal = Journal(self.path)
         try:
-            self._write("start", self._first_line())
+            self._write("start", first_line(self.harness, self._start["run"], self._start["agent"], self._clock.now()))
             self._check_surroundings()
         except BaseException:
             self._journal.close()
@@ -101,6 +109,7 @@ class Recorder:
             if kind is not None and not self._outcome:
                 stopped = issubclass(kind, (KeyboardInterrupt, SystemExit))
                 self.outcome("error", termination="interrupted" if stopped else "exception")
+            self._settle()
             mixed = {"mixed": True} if self._disk_differs() else {}
             self._write("end", {"time": self._clock.now(), **mixed})
         finally:
@@ -150,14 +159,14 @@ class Recorder:
         return self._answers.counted(name, function)
 
     def handler(self, name: str) -> Callable[..., Any]:
-        """Return the observation handler `name`, with its declared parameters bound.
+        """Return the observation handler `name`, with its declared parameters bound; each call of it is counted.
 
         Raises:
             UnknownNameError: when the harness has no such handler.
         """
         function = self._live.handler(name)
         self._obtained("observation_handlers", name)
-        return function
+        return self._handled.counted(name, function)
 
     def runtime(self, part: str) -> Callable[..., Any]:
         """Return the code of `parser`, `context_manager` or `recovery`, with its declared parameters bound.
@@ -167,7 +176,7 @@ class Recorder:
         """
         function = self._live.runtime(part)
         self._obtained("runtime", part)
-        return function
+        return self._runtime.counted(part, function)
 
     def request(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Compare the first request to the model with what the harness gave; later requests are not looked at.
@@ -179,6 +188,7 @@ class Recorder:
         if self._requested:
             return
         self._requested = True
+        self._placed.update(compare.renderings(self.harness, self._rendered, compare.texts_of(messages)).agreeing)
         for contradiction in compare.request(self.harness, self._rendered, messages, tools):
             self._contradict(contradiction)
         if tools is not None:
@@ -186,11 +196,11 @@ class Recorder:
 
     def system(self, text: str | list[dict[str, Any]]) -> None:
         """Record a system message."""
-        self._step({"source": "system", "message": text})
+        self._say("system", text)
 
     def user(self, text: str | list[dict[str, Any]]) -> None:
         """Record a user message."""
-        self._step({"source": "user", "message": text})
+        self._say("user", text)
 
     def agent(
         self,
@@ -210,7 +220,7 @@ class Recorder:
         Raises:
             UsageError: when a call lacks one of its members, or two calls share an id.
         """
-        calls = [_call(call) for call in tool_calls]
+        calls = [checked_call(call) for call in tool_calls]
         names = {call["tool_call_id"]: call["function_name"] for call in calls}
         if len(names) < len(calls):
             raise UsageError("two calls of one reply share a tool_call_id")
@@ -224,6 +234,7 @@ class Recorder:
         self._step(step)
         self._answers.expect(names)
         self._replied = True
+        self._replies += 1
 
     def observation(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Record what the model sees of the results of the last reply's calls.
@@ -241,6 +252,12 @@ class Recorder:
             binding = self.harness.manifest.tool_bindings.get(name)
             if binding is not None and binding.entry is not None:
                 self._note("tool_bindings", name, "claimed")
+        if self._answers.expected or not self._bound:
+            # what follows a reply without a call is, where there are tools, no result of one
+            shown = [result for result in results if result.get("content") is not None]
+            for handler in self.harness.manifest.observation_handlers:
+                if not all(self._handled.spend(handler.name) for _ in shown):
+                    self._note("observation_handlers", handler.name, "claimed")
         self._write("observation", {"results": [dict(result) for result in results]})
 
     def outcome(self, status: str | None = None, **facts: Any) -> None:
@@ -255,22 +272,9 @@ class Recorder:
         """
         stated = {"status": status, **facts}
         outcome = {name: value for name, value in stated.items() if value is not None}
-        _validated(Outcome, {"status": "unknown", **outcome}, "outcome")
+        checked(Outcome, {"status": "unknown", **outcome}, "outcome")
         self._outcome = True
         self._write("outcome", {"outcome": outcome})
-
-    def _first_line(self) -> dict[str, Any]:
-        identity = self.harness.identity
-        components = {
-            name: {"digest": identity.components[name], "parts": [list(item) for item in identity.parts[name].items()]}
-            for name in COMPONENTS
-        }
-        run = {**self._start["run"], "start": self._clock.now()}
-        agent = self._start["agent"]
-        stated = {"name": self.harness.name, "fingerprint": identity.fingerprint, "components": components}
-        # equal transcripts of two runs are two traces, and one run recorded again is one
-        session = digest.of({"agent": agent, "harness": identity.fingerprint, "run": run})[:32]
-        return {"format": FORMAT, "session": session, "harness": stated, "run": run, "agent": agent}
 
     def _write_snapshot(self) -> None:
         name = self.harness.identity.fingerprint.removeprefix(digest.FINGERPRINT_PREFIX) + SNAPSHOT_SUFFIX
@@ -298,6 +302,21 @@ class Recorder:
         except TracemarkError:
             return True
 
+    def _settle(self) -> None:
+        """Take back at the end what the run asked for and, although the model replied, made no use of."""
+        compared = compare.renderings(self.harness, self._rendered, self._said)
+        for contradiction in compared.differing:
+            if (contradiction.component, contradiction.part) not in self._contradicted:
+                self._contradict(contradiction)
+        if not self._replies:
+            return
+        for template in self.harness.manifest.prompt_templates:
+            placed = template.name in self._placed or template.name in compared.agreeing
+            if template.agent is None and template.position == "first" and not placed:
+                self._lower("prompt_templates", template.name)
+        if not self._runtime.called("parser"):
+            self._lower("runtime", "parser")
+
     def _note_rendering(self, template: PromptTemplate, text: str) -> None:
         self._rendered.append((template, text))
 
@@ -315,11 +334,21 @@ class Recorder:
             self._evidence[component, part] = evidence
             self._write("evidence", {"component": component, "part": part, "evidence": evidence})
 
+    def _lower(self, component: str, part: str) -> None:
+        if (component, part) in self._evidence:
+            self._note(component, part, "claimed")
+
     def _contradict(self, contradiction: Contradiction) -> None:
+        self._contradicted.add((contradiction.component, contradiction.part))
         self._write("contradiction", {"contradiction": contradiction.as_json()})
+
+    def _say(self, role: str, text: str | list[dict[str, Any]]) -> None:
+        self._step({"source": role, "message": text})
+        self._said.append((role, text_of(text), self._steps))
 
     def _step(self, step: dict[str, Any]) -> None:
         self._write("step", {"step": {**step, "timestamp": self._clock.now()}})
+        self._steps += 1
         self._answers.expect({})
         self._replied = False
 
@@ -353,25 +382,8 @@ def record(
         UsageError: when a run fact is unknown or the name is no file name.
     """
     facts = dict(run or {})
-    _validated(Run, facts, "run")
+    checked(Run, facts, "run")
     who = {"name": "agent", "version": "unknown", **(agent or {})}
     loaded = harness if isinstance(harness, Harness) else load(Path(harness))
     path = free_path(Path(inbox).absolute(), name, facts)
     return Recorder(loaded, path, {"run": facts, "agent": who}, clock or SystemClock())
-
-
-def _validated(model: type[Run | Outcome], value: Mapping[str, Any], what: str) -> None:
-    try:
-        model.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join([what, *map(str, first["loc"])])
-        raise UsageError(f"{place}: {first['msg']}", hint="known: " + ", ".join(model.model_fields)) from None
-
-
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    made = dict(call)
-    for member, kind in (("tool_call_id", str), ("function_name", str), ("arguments", dict)):
-        if not isinstance(made.get(member), kind):
-            raise UsageError(f"a tool call needs {member!r}, {'an object' if kind is dict else 'a text'}")
-    return made
