@@ -231,7 +231,7 @@ def the_manifest_was_edited(shop: Shop) -> None:
     path.write_text(path.read_text().replace('"policy": "unique"', '"policy": "recorded"'))
 
 
-@found_as("export-manifest-edited", "export-terms-differ")
+@found_as("export-not-recorded", "export-terms-differ")
 def the_manifest_was_edited_and_its_digest_made_anew(shop: Shop) -> None:
     path = folder(shop) / "manifest.json"
     members = json.loads(path.read_text())

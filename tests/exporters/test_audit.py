@@ -322,6 +322,8 @@ def test_a_manifest_that_the_store_does_not_record_is_named(export: Export) -> N
     export.present = replace(export.present, recorded=recorded)
     assert export.found() == []
     export.present = replace(export.present, recorded=frozenset())
+    assert export.found() == [("export-not-recorded", "manifest.json")]
+    export.edit(manifest.NAME, lambda data: data.replace(b'"label": "a"', b'"label": "b"'))
     assert export.found() == [("export-manifest-edited", "manifest.json")]
 
 

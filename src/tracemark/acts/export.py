@@ -7,7 +7,7 @@ The catalogue decides what it can; segments are opened only of fingerprints that
 Invariants:
 - a refused export writes nothing: an earlier export in the folder stays whole;
 - the manifest is taken away before the first row is replaced and written after the last, so an export that was cut
-  short has none.
+  short has none; the store records it last of all (`docs/format/store.md` has what each crash leaves).
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def _of_manifest(manifest: Manifest, whole: bool, present: Present) -> Iterator[
     if not whole:
         yield finding("export-manifest-edited", manifests.NAME, "its bytes are not those that were written")
     elif present.recorded is not None and digest.of(manifest.model_dump()) not in present.recorded:
-        yield finding("export-manifest-edited", manifests.NAME, "the store records no export with this manifest")
+        yield finding("export-not-recorded", manifests.NAME, "the store records no export with this manifest")
     if manifest.harness.fingerprint not in present.terms.accepted:
         yield finding(
             "export-other-harness",
