@@ -237,7 +237,7 @@ def the_manifest_was_edited_and_its_digest_made_anew(shop: Shop) -> None:
     members = json.loads(path.read_text())
     del members["digest"]
     members["policy"] = "recorded"
-    path.write_text(json.dumps({**members, "digest": digest.of(members)}))
+    path.write_text(json.dumps({**members, "digest": digest.of(members)}, indent=2) + "\n")
 
 
 @found_as("export-manifest-unreadable")
