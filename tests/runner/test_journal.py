@@ -4,13 +4,14 @@ import errno
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tracemark.durable import is_locked
 from tracemark.errors import TracemarkError, UsageError
-from tracemark.runner.journal import Journal, free_path
+from tracemark.runner.journal import Journal, claim, free_path
 
 
 def test_each_event_is_a_canonical_line_as_soon_as_it_is_written(tmp_path: Path) -> None:
@@ -83,3 +84,18 @@ def test_names_come_from_task_and_attempt(tmp_path: Path) -> None:
     assert free_path(tmp_path, None, {}).name == "run-0.journal.jsonl"
     assert free_path(tmp_path, None, {"task": "…"}).name == "run-0.journal.jsonl"
     assert len(free_path(tmp_path, None, {"task": "x" * 500}).name) < 200
+
+
+def test_many_that_claim_at_once_get_a_journal_each(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        journals = list(pool.map(lambda _: claim(tmp_path, {"task": "t"}), range(24)))
+    numbers = ["t-0", *(f"t-0-{number}" for number in range(2, 25))]
+    assert {journal.path.name.removesuffix(".journal.jsonl") for journal in journals} == set(numbers)
+    for journal in journals:
+        journal.close()
+
+
+def test_a_journal_that_is_there_is_not_touched_by_whoever_looks_for_a_name(tmp_path: Path) -> None:
+    (tmp_path / "t-0.journal.jsonl").touch()
+    with closing(claim(tmp_path, {"task": "t"})) as journal:
+        assert journal.path.name == "t-0-2.journal.jsonl"

@@ -422,6 +422,15 @@ def test_the_name_of_a_journal_is_made_of_safe_characters_and_never_taken_twice(
     assert len({rec.path.parent for _ in names}) == 1
 
 
+def test_recorders_of_one_task_and_attempt_that_run_side_by_side_count_on(start: Any) -> None:
+    one, two, three = start(), start(), start(name="t-1-0-2")
+    with three, one, two:
+        names = [rec.path.name.removesuffix(".journal.jsonl") for rec in (one, two, three)]
+        assert names == ["t-1-0", "t-1-0-3", "t-1-0-2"]
+    with pytest.raises(UsageError, match="a journal of this name exists"), start(name="t-1-0"):
+        pass
+
+
 def test_a_given_name_is_used_as_it_is_or_refused(start: Any) -> None:
     with start(name="run.7") as rec:
         pass

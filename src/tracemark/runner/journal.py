@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -27,6 +28,10 @@ from tracemark.model.harness import COMPONENTS
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 120
+
+
+class _TakenError(UsageError):
+    """Somebody has a journal of this name."""
 
 
 class Journal:
@@ -51,7 +56,7 @@ class Journal:
             except LockedError:
                 taken = True
             if taken:
-                raise UsageError("a journal of this name exists", where=path.name, hint="give another name=")
+                raise _TakenError("a journal of this name exists", where=path.name, hint="give another name=")
             self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             stack.callback(os.close, self._descriptor)
             self._open = stack.pop_all()
@@ -112,8 +117,8 @@ def first_line(harness: Harness, run: Mapping[str, Any], agent: Mapping[str, Any
     return {"format": FORMAT, "session": session, "harness": stated, "run": facts, "agent": agent}
 
 
-def free_path(folder: Path, name: str | None, run: dict[str, Any]) -> Path:
-    """Return where to write the journal of a run.
+def free_path(folder: Path, name: str | None, run: Mapping[str, Any]) -> Path:
+    """Return where the journal of a run will be written, unless somebody takes that name before it is opened.
 
     Args:
         folder: the batch's folder in the inbox.
@@ -124,16 +129,26 @@ def free_path(folder: Path, name: str | None, run: dict[str, Any]) -> Path:
     Raises:
         UsageError: when `name` is not made of letters, digits and `. _ -` alone.
     """
-    if name is not None:
-        if not name or name != _safe(name):
-            raise UsageError(f"{name!r} is no file name", hint="use letters, digits, '.', '_' and '-'")
-        return folder / f"{name}{SUFFIX}"
+    if name is None:
+        return next(_free_paths(folder, run))
+    if not name or name != _safe(name):
+        raise UsageError(f"{name!r} is no file name", hint="use letters, digits, '.', '_' and '-'")
+    return folder / f"{name}{SUFFIX}"
+
+
+def claim(folder: Path, run: Mapping[str, Any]) -> Journal:
+    """Open a new journal under the first name derived from a run that nobody has, and nobody takes meanwhile."""
+    for path in _free_paths(folder, run):
+        with suppress(_TakenError):
+            return Journal(path)
+    raise AssertionError("names do not run out")
+
+
+def _free_paths(folder: Path, run: Mapping[str, Any]) -> Iterator[Path]:
     stem = f"{_safe(str(run.get('task', 'run')))}-{_safe(str(run.get('attempt', 0)))}"
-    path, count = folder / f"{stem}{SUFFIX}", 1
-    while path.exists():
-        count += 1
-        path = folder / f"{stem}-{count}{SUFFIX}"
-    return path
+    paths = (folder / f"{stem}{'' if number == 1 else f'-{number}'}{SUFFIX}" for number in count(1))
+    # a journal that is there is not opened: whoever reads it would find it locked
+    return (path for path in paths if not path.exists())
 
 
 def _safe(text: str) -> str:

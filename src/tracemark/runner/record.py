@@ -34,7 +34,7 @@ from tracemark.model.trace import Outcome, Run
 from tracemark.runner import compare
 from tracemark.runner.answers import Answers, Calls
 from tracemark.runner.given import checked, checked_call
-from tracemark.runner.journal import Journal, first_line, free_path
+from tracemark.runner.journal import Journal, claim, first_line, free_path
 from tracemark.runner.live import Live, Prompt
 
 _CALLABLE = ("parser", "context_manager", "recovery")
@@ -48,15 +48,19 @@ class Recorder:
         path: where the journal is written.
         start: the members of the journal's first line that the caller gives: `run` and `agent`.
         clock: tells the time of each event.
+        counts_on: whether another name will do, should somebody have taken this one when the block is entered.
     """
 
-    def __init__(self, harness: Harness, path: Path, start: Mapping[str, Any], clock: Clock) -> None:
+    def __init__(
+        self, harness: Harness, path: Path, start: Mapping[str, Any], clock: Clock, *, counts_on: bool = False
+    ) -> None:
         self.harness = harness
         """The harness as it was loaded."""
         self.path = path
-        """The journal."""
+        """The journal; a name that was not given may change when the block is entered."""
         self._start = start
         self._clock = clock
+        self._counts_on = counts_on
         # a run may change its working directory
         self._folder = None if harness.folder is None else harness.folder.absolute()
         self._live = Live(harness)
@@ -82,7 +86,7 @@ class Recorder:
 
         Raises:
             HarnessChangedError: when the folder on disk is not what was loaded.
-            UsageError: when a journal of this name exists.
+            UsageError: when a journal of the name given exists.
         """
         if self._disk_differs():
             raise HarnessChangedError(
@@ -91,7 +95,8 @@ class Recorder:
                 hint="load the harness again",
             )
         self._write_snapshot()
-        self._journal = Journal(self.path)
+        self._journal = claim(self.path.parent, self._start["run"]) if self._counts_on else Journal(self.path)
+        self.path = self._journal.path
         try:
             self._write("start", first_line(self.harness, self._start["run"], self._start["agent"], self._clock.now()))
             self._check_surroundings()
@@ -386,4 +391,5 @@ def record(
     who = {"name": "agent", "version": "unknown", **(agent or {})}
     loaded = harness if isinstance(harness, Harness) else load(Path(harness))
     path = free_path(Path(inbox).absolute(), name, facts)
-    return Recorder(loaded, path, {"run": facts, "agent": who}, clock or SystemClock())
+    start = {"run": facts, "agent": who}
+    return Recorder(loaded, path, start, clock or SystemClock(), counts_on=name is None)
