@@ -128,6 +128,15 @@ def test_with_text_the_whole_of_each_trace_is_searched(shop: Shop) -> None:
     assert len(traces.find(shop.root, "paid").traces) == 5
 
 
+def test_what_is_searched_stays_unless_it_is_said(shop: Shop) -> None:
+    health.reindex(shop.root, text=True)
+    assert health.reindex(shop.root).everything
+    assert len(traces.find(shop.root, "paid").traces) == 5
+    assert not health.reindex(shop.root, text=False).everything
+    assert traces.find(shop.root, "paid").traces == ()
+    assert not health.reindex(shop.root).everything
+
+
 def test_contested_traces_are_counted_until_somebody_decides(shop: Shop) -> None:
     assert shop.ingest([document(f"t-{number}", reward=0.0) for number in range(2)], name="again").contested == 2
     report = health.check(shop.root)

@@ -108,6 +108,12 @@ def test_all_words_must_occur(shop: Shop) -> None:
         traces.find(shop.root, "  ")
 
 
+@pytest.mark.parametrize(("limit", "more"), [(1, True), (4, True), (5, False), (6, False), (None, False)])
+def test_it_is_known_whether_a_limit_left_traces_out(shop: Shop, limit: int | None, more: bool) -> None:
+    found = traces.find(shop.root, "look", limit)
+    assert (len(found.traces), found.more) == (min(limit or 5, 5), more)
+
+
 @pytest.mark.parametrize("query", ['"', "AND", "t-1 OR", "task:t-1", "*", "(", "NEAR(", "-"])
 def test_words_are_never_a_query_language(shop: Shop, query: str) -> None:
     assert isinstance(traces.find(shop.root, query).traces, tuple)

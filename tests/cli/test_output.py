@@ -63,6 +63,20 @@ def test_an_empty_list_is_said_in_words_and_leaves_stdout_empty(capsys: pytest.C
     assert capsys.readouterr() == ("", "no traces\n")
 
 
+@pytest.mark.parametrize("output", [Output.TABLE, Output.JSONL])
+def test_words_about_a_list_are_no_data(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
+    show(Answer((), "desk_a", ROWS), output, rows="traces", note="2 shown")
+    out, err = capsys.readouterr()
+    assert (len(out.splitlines()), err) == (3 if output is Output.TABLE else 2, "2 shown\n")
+    show(Answer((), "desk_a"), output, rows="traces", note="searched: everything")
+    assert capsys.readouterr() == ("", "searched: everything\n")
+
+
+def test_with_json_nothing_is_said_beside_the_data(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Answer((), "desk_a"), Output.JSON, rows="traces", note="searched: everything")
+    assert capsys.readouterr().err == ""
+
+
 def test_many_findings_of_one_code_are_counted_after_twenty() -> None:
     stream = io.StringIO()
     write_findings([finding("closure-incomplete", f"a.py:{line}", "dynamic import") for line in range(25)], stream)

@@ -12,6 +12,7 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.harnesses import accepted_apart
 from tracemark.acts.pinned import unpinned
 from tracemark.acts.pulled import not_pulled
+from tracemark.acts.traces import searches_everything
 from tracemark.digest import JSON
 from tracemark.errors import NotPulledError, ParamsError
 from tracemark.findings import Finding, Report, finding
@@ -81,21 +82,22 @@ def check(root: Path) -> CheckReport:
     )
 
 
-def reindex(root: Path, text: bool = False) -> ReindexReport:
+def reindex(root: Path, text: bool | None = None) -> ReindexReport:
     """Make the catalogue again from the stored files.
 
     Args:
         root: the corpus.
-        text: whether `traces find` shall search whole traces from now on.
+        text: whether `traces find` shall search whole traces from now on; None for what it does now.
 
     Raises:
         NoStoreError: when there is no store.
         LockedError: when another process is making the catalogue equal to the folder.
     """
     with open_store(root) as store:
-        store.reindex(everything=text)
+        everything = searches_everything(store) if text is None else text
+        store.reindex(everything=everything)
         counts = store.counts()
-        return ReindexReport(tuple(store.findings), counts["traces"], counts["segments"], text)
+        return ReindexReport(tuple(store.findings), counts["traces"], counts["segments"], everything)
 
 
 def _fingerprint_of(value: JSON) -> str:

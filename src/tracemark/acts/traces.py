@@ -18,6 +18,7 @@ from tracemark.errors import UsageError
 from tracemark.findings import Finding, Report
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
 from tracemark.model.trace import STATUSES
+from tracemark.store.catchup import EVERYTHING, TEXT
 from tracemark.store.row import head_of
 from tracemark.store.segment import read_lines
 from tracemark.store.selection import Decisions, Selection, State, batches
@@ -52,6 +53,19 @@ class TraceList(Report):
     statements disagree; `contradicted`, the content disagrees with a harness that was stated; `settled`, a stamp
     decided under which harness it counts, and no contradiction of another is flagged any more; `mixed`; `superseded`;
     `subagent` or `continuation`, which are no demonstration of their own."""
+
+
+@dataclass(frozen=True)
+class TraceFound(Report):
+    """Traces in which words were found, the best first."""
+
+    traces: tuple[dict[str, Any], ...]
+    """One row each, with the members of a row of `TraceList`."""
+    more: bool
+    """Whether more were found than the limit lets through."""
+    everything: bool
+    """Whether the whole text of every trace was searched (`reindex --text`); false: the task, the first user message,
+    the last message and the names of the tools."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +132,8 @@ def list_(root: Path, wanted: TraceFilter) -> TraceList:
         return TraceList(found.findings, tuple(found.rows))
 
 
-def find(root: Path, query: str, limit: int | None = 20) -> TraceList:
-    """Return traces in whose task, first user message, last message or tool names all words of `query` occur.
+def find(root: Path, query: str, limit: int | None = 20) -> TraceFound:
+    """Return traces in whose search text all words of `query` occur, see `TraceFound.everything`.
 
     Raises:
         NoStoreError: when there is no store.
@@ -133,12 +147,21 @@ def find(root: Path, query: str, limit: int | None = 20) -> TraceList:
         raise UsageError(f"{query!r} is no text", hint="write the words in UTF-8") from None
     corpus = Corpus(root)
     with open_store(root) as store:
-        ids = store.find(query, _most(limit))
+        # one beyond the limit tells whether there are more
+        most = min(_most(limit), maxsize - 1)
+        ids = store.find(query, most + 1)
+        more, ids = len(ids) > most, ids[:most]
         wanted = Selection(traces=frozenset(ids), superseded=True)
         decisions = store.applied(corpus.store_decisions, ids)
         found = store.select(wanted, decisions)
         listed = {row["trace_id"]: row for row in _rows(corpus, store, found, decisions)}
-        return TraceList(_findings(corpus, store), tuple(listed[name] for name in ids if name in listed))
+        rows = tuple(listed[name] for name in ids if name in listed)
+        return TraceFound(_findings(corpus, store), rows, more, searches_everything(store))
+
+
+def searches_everything(store: Store) -> bool:
+    """Return whether `find` searches the whole text of every trace of an open store."""
+    return store.catalogue.meta(TEXT) == EVERYTHING
 
 
 def show(root: Path, trace: str) -> TraceShown:

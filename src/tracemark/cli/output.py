@@ -45,6 +45,7 @@ def show(
     rows: str | None = None,
     view: View = view_members,
     table: Table = write_rows,
+    note: str | None = None,
 ) -> int:
     """Show a report and return its exit code.
 
@@ -55,6 +56,7 @@ def show(
             nothing else. None for other reports: jsonl writes one line for the whole.
         view: writes a report that is no list as text for people.
         table: writes the rows of a report that is a list as text for people.
+        note: words about the rows as a whole, for people; None for what is said of an empty list by itself.
     """
     data = report.as_json()
     if output is Output.JSON:
@@ -67,8 +69,11 @@ def show(
         view(report, sys.stdout)
     elif listed:
         table(listed, sys.stdout)
-    else:
-        sys.stderr.write(f"no {label(str(rows))}\n")
+    elif note is None:
+        note = f"no {label(str(rows))}"
+    if note is not None:
+        sys.stdout.flush()
+        sys.stderr.write(f"{note}\n")
     if output is Output.TABLE or rows is not None:
         sys.stdout.flush()
         write_findings(report.findings, sys.stderr, getattr(report, "finding_counts", None))

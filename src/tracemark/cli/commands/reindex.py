@@ -15,8 +15,13 @@ from tracemark.cli.progress import working
 def command(
     ctx: typer.Context,
     text: Annotated[
-        bool, typer.Option("--text", help="Index the whole text of every trace for `traces find`.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--text/--no-text",
+            help="Whether `traces find` searches the whole text of every trace; default: as it does now.",
+            show_default=False,
+        ),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
     """Rebuild the catalogue from the stored files.

@@ -12,6 +12,8 @@ from tracemark.cli.output import show
 from tracemark.cli.progress import working
 from tracemark.cli.trace_table import write_traces
 
+_SEARCHED = "the task, the first user message, the last message and the names of the tools"
+
 
 def command(
     ctx: typer.Context,
@@ -22,8 +24,19 @@ def command(
     """Find traces by words of task, messages or tool names.
 
     Searches the task, the first user message, the last message and the names of the tools, in an index that is brought
-    up to date first.
+    up to date first; after `tracemark reindex --text` the whole text of every trace.
     """
     with working("find"):
         report = traces.find(corpus(ctx), " ".join(words), limit)
-    return show(report, output, rows="traces", table=write_traces)
+    return show(report, output, rows="traces", table=write_traces, note=_note(report))
+
+
+def _note(found: traces.TraceFound) -> str | None:
+    """Return what must be known of the answer as a whole: that it is cut short, or in what nothing was found."""
+    if found.more:
+        return f"{len(found.traces)} shown, and there are more; --limit N shows so many"
+    if found.traces:
+        return None
+    if found.everything:
+        return "no traces: the whole text of every trace was searched"
+    return f"no traces: searched were {_SEARCHED}; after `tracemark reindex --text` everything is searched"
