@@ -252,6 +252,15 @@ def test_equal_transcripts_of_distinct_runs_have_distinct_sessions(start: Any) -
     assert len(sessions) == 2
 
 
+def test_equal_runs_of_one_moment_have_distinct_sessions(start: Any) -> None:
+    sessions = set()
+    for _ in range(2):
+        with start(clock=FixedClock("2026-01-01T00:00:00Z", 0)) as rec:
+            play(rec)
+        sessions.add(events(rec.path)[0]["session"])
+    assert len(sessions) == 2
+
+
 def test_the_harness_lies_beside_the_journal_whole(start: Any) -> None:
     with start() as rec:
         play(rec)

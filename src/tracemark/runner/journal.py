@@ -96,10 +96,13 @@ class Journal:
             durable.sync_folder(self.path.parent)
 
 
-def first_line(harness: Harness, run: Mapping[str, Any], agent: Mapping[str, Any], start: str) -> dict[str, Any]:
+def first_line(
+    name: str, harness: Harness, run: Mapping[str, Any], agent: Mapping[str, Any], start: str
+) -> dict[str, Any]:
     """Return the members of a journal's first event.
 
     Args:
+        name: the journal's file name.
         harness: the loaded harness.
         run: the run facts, without its start.
         agent: `name` and `version`, and what else is known of the agent.
@@ -112,8 +115,8 @@ def first_line(harness: Harness, run: Mapping[str, Any], agent: Mapping[str, Any
     }
     facts = {**run, "start": start}
     stated = {"name": harness.name, "fingerprint": identity.fingerprint, "components": components}
-    # equal transcripts of two runs are two traces, and one run recorded again is one
-    session = digest.of({"agent": agent, "harness": identity.fingerprint, "run": facts})[:32]
+    # equal transcripts of two runs are two traces, also within one second; one run recorded again is one
+    session = digest.of({"agent": agent, "harness": identity.fingerprint, "journal": name, "run": facts})[:32]
     return {"format": FORMAT, "session": session, "harness": stated, "run": facts, "agent": agent}
 
 

@@ -98,7 +98,8 @@ class Recorder:
         self._journal = claim(self.path.parent, self._start["run"]) if self._counts_on else Journal(self.path)
         self.path = self._journal.path
         try:
-            self._write("start", first_line(self.harness, self._start["run"], self._start["agent"], self._clock.now()))
+            facts = self._start["run"], self._start["agent"], self._clock.now()
+            self._write("start", first_line(self.path.name, self.harness, *facts))
             self._check_surroundings()
         except BaseException:
             self._journal.close()
