@@ -583,6 +583,14 @@ def test_a_stamp_made_for_another_trajectory_is_only_claimed(document: Make, nam
     assert "claimed" in repairs(item)
 
 
+def test_a_component_without_parts_is_lowered_nowhere(document: Make) -> None:
+    vacuous = {"digest": "f" * 64, "evidence": "recorded", "parts": {}}
+    declared = {**STAMP["declared"], "components": {**STAMP["declared"]["components"], "tool_bindings": vacuous}}
+    item = trace(document(extra={"tracemark": {"harness": {**STAMP, "declared": declared}}}))
+    assert item.stamp is not None
+    assert item.stamp["declared"]["components"]["tool_bindings"] == vacuous
+
+
 SEEN = {"observed": {"prompt_templates": [{"part": "system", "form": "rendered", "digest": "e" * 64}]}}
 
 

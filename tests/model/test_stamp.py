@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark.model.harness import COMPONENTS
-from tracemark.model.stamp import EVIDENCE, component_stamp, evidence_of, weakest
+from tracemark.model.stamp import EVIDENCE, component_stamp, evidence_of, lowered, weakest
 
 
 def stamp(evidence: Sequence[str]) -> dict[str, Any]:
@@ -50,3 +50,14 @@ def test_a_harness_without_any_part_is_claimed_at_most() -> None:
     assert evidence_of({"declared": {"components": dict(list(empty.items())[1:])}}) == "unrecorded"
     some = {**empty, "runtime": component_stamp("0" * 64, {"limits": "0" * 64}, {"limits": "recorded"})}
     assert evidence_of({"declared": {"components": some}}) == "recorded"
+
+
+@given(st.lists(st.sampled_from(EVIDENCE), max_size=3))
+def test_what_is_lowered_is_claimed_at_most_and_keeps_its_digests(evidence: list[str]) -> None:
+    names = {f"p{number}": value for number, value in enumerate(evidence)}
+    before = {"runtime": component_stamp("0" * 64, dict.fromkeys(names, "1" * 64), names)}
+    after = lowered(before)
+    expected = {name: value if value == "unrecorded" else "claimed" for name, value in names.items()}
+    assert after == {"runtime": component_stamp("0" * 64, dict.fromkeys(names, "1" * 64), expected)}
+    assert lowered(after) == after
+    assert after["runtime"]["evidence"] == weakest(expected.values())

@@ -27,7 +27,7 @@ from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, Judgement, Matcher
 from tracemark.importers.base import Imported
 from tracemark.model.harness import COMPONENTS
-from tracemark.model.stamp import component_stamp, fingerprint_of, strongest
+from tracemark.model.stamp import component_stamp, fingerprint_of, lowered, strongest
 from tracemark.store.state import Statement, join
 
 CONTRADICTED = "stamp-contradicted"
@@ -101,10 +101,10 @@ class Stamper:
         harness = self._known.get(fingerprint)
         if harness is None:
             declared = {name: value for name, value in carried["declared"].items() if name != "fingerprint"}
-            return {**carried, "declared": {**declared, "components": _lowered(declared["components"])}}
+            return {**carried, "declared": {**declared, "components": lowered(declared["components"])}}
         components = carried["declared"]["components"]
         if _parts_of(components) != {name: dict(harness.identity.parts[name]) for name in COMPONENTS}:
-            components = _lowered(components)
+            components = lowered(components)
         judged = self._claimed(harness, content, components)
         places = [*judged.get("contradictions", []), *carried.get("contradictions", [])]
         stamp = {**carried, "declared": judged["declared"]}
@@ -178,7 +178,7 @@ def _unnamed(carried: Mapping[str, Any]) -> dict[str, Any]:
     declared = carried.get("declared") or {}
     if carried.get("contradictions") or "components" not in declared:
         return dict(carried)
-    return {**carried, "declared": {**declared, "components": _lowered(declared["components"])}}
+    return {**carried, "declared": {**declared, "components": lowered(declared["components"])}}
 
 
 def _parts_of(components: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -191,21 +191,6 @@ def _parts_of(components: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 def _carried_evidence(part: Mapping[str, Any] | None, digest: str) -> str:
     """Return the evidence that a carried stamp has for a part, if it speaks of the same bytes."""
     return part["evidence"] if part is not None and part["digest"] == digest else "unrecorded"
-
-
-def _lowered(components: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the components of a stamp nobody here can recompute, with no evidence above `claimed`."""
-    return {
-        name: component_stamp(
-            component["digest"],
-            {part: value["digest"] for part, value in component["parts"].items()},
-            {
-                part: value["evidence"] if value["evidence"] == "unrecorded" else "claimed"
-                for part, value in component["parts"].items()
-            },
-        )
-        for name, component in components.items()
-    }
 
 
 def _contradicted(where: str, trace_id: str, stamp: Mapping[str, Any]) -> Finding:

@@ -65,17 +65,12 @@ def take(document: dict[str, Any]) -> Carried:
 
 
 def _lowered(stamp: dict[str, Any]) -> dict[str, Any]:
+    # most documents carry no stamp, and what its values are made of is slow to import
+    from tracemark.model.stamp import lowered  # noqa: PLC0415
+
     # what was seen of another content is not seen here; where the two disagreed with the harness stays a warning
     kept = {name: value for name, value in stamp.items() if name != "observed"}
     declared = kept.get("declared")
     if not declared:
         return kept
-    components = {
-        name: {**_fall(component), "parts": {part: _fall(entry) for part, entry in component["parts"].items()}}
-        for name, component in declared["components"].items()
-    }
-    return {**kept, "declared": {**declared, "components": components}}
-
-
-def _fall(entry: dict[str, Any]) -> dict[str, Any]:
-    return entry if entry["evidence"] == "unrecorded" else {**entry, "evidence": "claimed"}
+    return {**kept, "declared": {**declared, "components": lowered(declared["components"])}}

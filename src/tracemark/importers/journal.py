@@ -320,7 +320,7 @@ def _fact_problems(run: dict[str, Any], outcome: dict[str, Any]) -> list[tuple[s
 
 
 def _stamp(reading: _Reading, record: Record, repairs: list[str]) -> dict[str, Any]:
-    from tracemark.model.stamp import component_stamp  # noqa: PLC0415 - heavy, see `_trace`
+    from tracemark.model.stamp import component_stamp, lowered  # noqa: PLC0415 - heavy, see `_trace`
 
     harness = reading.start["harness"]
     components = harness["components"]
@@ -329,11 +329,12 @@ def _stamp(reading: _Reading, record: Record, repairs: list[str]) -> dict[str, A
     doubt = _doubt(harness, fingerprint, record)
     if doubt:
         repairs.append(f"{doubt}: the evidence counts as claimed")
-    declared: dict[str, Any] = {"components": {}}
+    made = {}
     for name, component in components.items():
         parts = dict(component["parts"])
-        evidence = {part: "claimed" if doubt else reading.evidence.get((name, part), "claimed") for part in parts}
-        declared["components"][name] = component_stamp(component["digest"], parts, evidence)
+        evidence = {part: reading.evidence.get((name, part), "claimed") for part in parts}
+        made[name] = component_stamp(component["digest"], parts, evidence)
+    declared: dict[str, Any] = {"components": lowered(made) if doubt else made}
     if "name" in harness:
         declared["name"] = harness["name"]
     if not reading.contradictions:

@@ -121,6 +121,21 @@ def component_stamp(digest: str, parts: Mapping[str, str], evidence: Mapping[str
     return {"digest": digest, "evidence": weakest(part["evidence"] for part in stamped.values()), "parts": stamped}
 
 
+def lowered(components: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stored components of a stamp that cannot be believed here, with no evidence above `claimed`.
+
+    A component without parts stays as it is: nothing of its kind was there, whoever says so.
+    """
+    return {
+        name: component_stamp(
+            component["digest"],
+            {part: value["digest"] for part, value in component["parts"].items()},
+            {part: weakest([value["evidence"], "claimed"]) for part, value in component["parts"].items()},
+        )
+        for name, component in components.items()
+    }
+
+
 def fingerprint_of(stamp: Mapping[str, Any]) -> str | None:
     """Return the declared fingerprint of a stored stamp; None when it has none."""
     declared = stamp.get("declared")
