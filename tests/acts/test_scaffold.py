@@ -127,8 +127,10 @@ def test_dvc_ignores_what_the_fingerprint_ignores_and_nothing_else() -> None:
 
 def test_a_file_is_no_place_for_a_corpus(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as stopped:
         scaffold.init(tmp_path / "file")
+    # the very folders that the help page names
+    assert str(stopped.value.hint) == "name a folder: a new, an empty or an existing one"
 
 
 def test_with_git_alone_a_repository_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ def init(folder: Path, more: Mapping[str, str] | None = None) -> InitReport:
         OSError: when it cannot be written.
     """
     if folder.exists() and not folder.is_dir():
-        raise UsageError("not a folder", where=str(folder), hint="name a folder that is new or empty")
+        raise UsageError("not a folder", where=str(folder), hint="name a folder: a new, an empty or an existing one")
     _require_usable(folder)
     make_folder(folder)
     present = {name for name in PATTERNS if (folder / name).exists()}
