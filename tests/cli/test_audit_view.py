@@ -2,24 +2,41 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass, fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from tracemark.acts.audit import TraceAudit
-from tracemark.cli.audit_view import write_audit
-from tracemark.findings import Report
+from tracemark.acts.audit import ExportAudit, HarnessAudit, TraceAudit
+from tracemark.cli.audit_view import by_cause, write_audit
+from tracemark.findings import Finding, Report, finding
+
+ID = "a" * 64
 
 
-@dataclass(frozen=True)
-class Audit(Report):
-    trace_id: str
-    components: dict[str, Any]
+def trace(**known: Any) -> TraceAudit:
+    members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
+    empty: dict[str, Any] = {"components": {}, "outcome": {}, "run": {}, "source": {}, "labels": {}}
+    lists: dict[str, Any] = {
+        name: [] for name in ("stated", "contradictions", "fits", "exports", "conflicts", "superseded_by")
+    }
+    return TraceAudit(**members | {"findings": (), "accepted": False} | empty | lists | known)
+
+
+def written(report: Report) -> str:
+    stream = io.StringIO()
+    write_audit(report, stream)
+    return stream.getvalue()
+
+
+def heads(text: str) -> list[str]:
+    """Return the names of the lines above the sections, and of the sections, in order."""
+    above, _, below = text.partition("\n\n")
+    lines = [re.split("  +", line)[0] for line in above.splitlines()]
+    return [*lines, *(line for line in below.splitlines() if line.endswith(":"))]
 
 
 def test_every_part_has_a_line_with_its_evidence() -> None:
-    stream = io.StringIO()
     components = {
         "prompt_templates": {
             "digest": "d0",
@@ -29,26 +46,71 @@ def test_every_part_has_a_line_with_its_evidence() -> None:
         },
         "runtime": {"digest": None, "evidence": "unrecorded", "parts": {}, "observed": []},
     }
-    write_audit(Audit((), "a" * 64, components), stream)
-    assert stream.getvalue() == (
-        f"trace id  {'a' * 64}\n"
-        "\n"
-        "components:\n"
+    assert (
+        "\ncomponents:\n"
         "component         part    evidence          digest\n"
         "prompt_templates  system  corroborated      d1\n"
         "prompt_templates  system  observed, prefix  d2\n"
         "runtime                   unrecorded\n"
-    )
+    ) in written(trace(components=components))
 
 
-def test_an_audit_without_components_shows_its_members() -> None:
-    @dataclass(frozen=True)
-    class Export(Report):
-        export: str
+FULL = {
+    "contradictions": [{"harness": "shop", "component": "runtime", "part": "limits", "text": "t"}],
+    "fits": ["tm1:a"],
+    "labels": {"tm1:a": "shop"},
+    "exports": [{"manifest": ID, "fingerprint": "tm1:a", "policy": "unique", "rows": 1}],
+    "outcome": {"status": "success"},
+    "run": {"task": "t-1"},
+    "source": {"format": "atif"},
+    "components": {"runtime": {"digest": None, "evidence": "unrecorded", "parts": {}}},
+    "accepted_harness": "tm1:a",
+    "differs_in": ["prompt_templates/system", "tool_bindings/look", "observation_handlers/observe", "runtime/limits"],
+    "stated": ["a-long-label-of-a-harness", "another-long-label-of-a-harness", "a-third-label"],
+    "conflicts": ["outcome.status"],
+    "superseded_by": [ID],
+}
 
-    stream = io.StringIO()
-    write_audit(Export((), "sft"), stream)
-    assert stream.getvalue() == "export  sft\n"
+
+@pytest.mark.parametrize("left_out", [*sorted(FULL.keys() - {"labels"}), None])
+def test_an_audit_of_a_trace_has_one_layout_whatever_is_empty(left_out: str | None) -> None:
+    known = {name: value for name, value in FULL.items() if name != left_out}
+    assert heads(written(trace(**known))) == heads(written(trace()))
+
+
+def test_an_empty_section_says_so() -> None:
+    assert "\nfits:\n  none\n" in written(trace())
+    assert "\nexports:\n  none\n" in written(trace())
+
+
+def test_audits_of_exports_and_harnesses_have_one_layout_too() -> None:
+    export = ExportAudit((), "sft", None, None, 0, {}, 0, ())
+    found = replace(export, outcomes={"recorded success": 2}, proved=("short",))
+    assert heads(written(export)) == heads(written(found))
+    harness = HarnessAudit((), "shop", "tm1:a", False, 0, 0, {}, {}, [], [])
+    made = replace(harness, statuses={"success": 1}, evidence={"claimed": 1}, exports=[{"manifest": ID}])
+    assert heads(written(harness)) == heads(written(made))
+
+
+def test_rows_in_which_the_same_is_wrong_are_one_finding_with_their_number() -> None:
+    def row(number: int, made_by: str, code: str = "export-other-harness", file: str = "sft.jsonl") -> Finding:
+        return finding(code, f"{file}:{number}", f"{number:064x} is of {made_by}", f"tracemark audit {number:012x}")
+
+    one, other = "tm1:" + "1" * 64, "tm1:" + "2" * 64
+    whole = finding("export-other-harness", "manifest.json", "the export is of another")
+    lone = row(5, one, "export-row-excluded")
+    findings = (whole, row(1, one), row(2, one), row(3, other), row(4, one), row(6, other), lone, whole)
+    grouped = by_cause(findings)
+    assert [found.where for found in grouped] == [
+        "manifest.json",
+        "sft.jsonl:1",
+        "sft.jsonl:3",
+        "sft.jsonl:5",
+        "manifest.json",
+    ]
+    assert grouped[1].message == f"{1:064x} is of {one} (and so 2 more rows; --output json lists them)"
+    assert grouped[2].message.endswith("(and so 1 more row; --output json lists them)")
+    assert grouped[3] == lone
 
 
 @pytest.mark.parametrize(
@@ -63,24 +125,12 @@ def test_an_audit_without_components_shows_its_members() -> None:
 def test_what_there_is_to_differ_from_is_said(
     accepted: str | None, differs_in: list[str] | None, shown: tuple[str, str]
 ) -> None:
-    members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
-    members |= {"findings": (), "components": {}, "accepted": False, "fits": [], "labels": {}}
-    stream = io.StringIO()
-    write_audit(TraceAudit(**members | {"accepted_harness": accepted, "differs_in": differs_in}), stream)
-    rows = dict(re.split("  +", line, maxsplit=1) for line in stream.getvalue().splitlines())
+    text = written(trace(accepted_harness=accepted, differs_in=differs_in))
+    rows = dict(re.split("  +", line, maxsplit=1) for line in text.partition("\n\n")[0].splitlines())
     assert (rows["accepted harness"], rows["differs in"]) == shown
 
 
 def test_what_fits_has_its_name_beside_the_fingerprint() -> None:
-    members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
-    members |= {
-        "findings": (),
-        "components": {},
-        "fits": ["tm1:a", "tm1:b"],
-        "labels": {"tm1:a": "shop", "tm1:b": "old"},
-    }
-    stream = io.StringIO()
-    report = TraceAudit(**members)
-    write_audit(report, stream)
-    assert "\nfits:\nname  fingerprint\nshop  tm1:a\nold   tm1:b\n" in stream.getvalue()
+    report = trace(fits=["tm1:a", "tm1:b"], labels={"tm1:a": "shop", "tm1:b": "old"})
+    assert "\nfits:\nname  fingerprint\nshop  tm1:a\nold   tm1:b\n" in written(report)
     assert report.as_json()["fits"] == ["tm1:a", "tm1:b"]

@@ -103,6 +103,12 @@ def test_a_report_shows_values_then_sections() -> None:
     )
 
 
+def test_named_members_are_sections_whatever_they_hold() -> None:
+    stream = io.StringIO()
+    write_report({"fits": [], "notes": ["x" * 70], "run": {}, "name": "a"}, stream, ("fits", "run"))
+    assert stream.getvalue() == f"notes  {'x' * 70}\nname   a\n\nfits:\n  none\n\nrun:\n  none\n"
+
+
 def test_one_object_alone_is_no_table_and_keeps_its_name() -> None:
     stream = io.StringIO()
     write_report({"run": {"model": {"name": "m-1"}}, "runs": {"a": {"name": "x"}, "b": {"name": "y"}}}, stream)

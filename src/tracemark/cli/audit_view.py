@@ -1,13 +1,30 @@
-"""An audit as a reader sees it: the evidence of every part on a line of its own."""
+"""An audit as a reader sees it: the evidence of every part on a line of its own.
+
+Invariants:
+- every audit of a trace has the same lines and sections in the same order, and so have those of an export and of a
+  harness: what is empty says so in its place;
+- rows of an export in which the same is wrong are one finding with their number; JSON has each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TextIO
 
-from tracemark.acts.audit import TraceAudit
+from tracemark.acts.audit import ExportAudit, HarnessAudit, TraceAudit
 from tracemark.cli.layout import write_report
-from tracemark.findings import Report
+from tracemark.findings import Finding, Report
+
+_SECTIONS: Mapping[type[Report], Collection[str]] = {
+    TraceAudit: ("components", "contradictions", "fits", "outcome", "run", "source", "exports"),
+    ExportAudit: ("outcomes", "proved"),
+    HarnessAudit: ("statuses", "evidence", "exports", "decisions"),
+}
+_ROW = re.compile(r"(.+):\d+")
+_ID = re.compile(r"(?<!tm1:)\b[0-9a-f]{12}(?:[0-9a-f]{52})?\b")
+"""A trace's id, whole or short; a fingerprint has a prefix."""
 
 
 def write_audit(report: Report, stream: TextIO) -> None:
@@ -25,7 +42,27 @@ def write_audit(report: Report, stream: TextIO) -> None:
             members["differs_in"] = "nobody knows the texts of the accepted harness"
         elif not report.differs_in:
             members["differs_in"] = "nothing that shows" if not report.accepted else "nothing"
-    write_report(members, stream)
+    write_report(members, stream, _SECTIONS[type(report)])
+
+
+def by_cause(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings with those about rows of one file that differ in row and trace only made one, at the first."""
+    groups: dict[tuple[str, ...] | int, list[Finding]] = {}
+    for number, found in enumerate(findings):
+        row = _ROW.fullmatch(found.where)
+        cause = (
+            (found.code, row[1], *(_ID.sub("", text) for text in (found.message, found.hint or ""))) if row else number
+        )
+        groups.setdefault(cause, []).append(found)
+    return tuple(_counted(same) for same in groups.values())
+
+
+def _counted(same: Sequence[Finding]) -> Finding:
+    first, more = same[0], len(same) - 1
+    if not more:
+        return first
+    rows = "1 more row" if more == 1 else f"{more} more rows"
+    return replace(first, message=f"{first.message} (and so {rows}; --output json lists them)")
 
 
 def _parts(component: str, value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

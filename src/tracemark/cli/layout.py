@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from tracemark.cli.text import to_json, visible, visible_block, width
@@ -29,15 +29,22 @@ _LINE = 60
 """The greatest width of a list that stands on one line."""
 
 
-def write_report(members: Row, stream: TextIO) -> None:
-    """Write a report's members to `stream`, in their order, values before sections."""
-    plain = {name: value for name, value in members.items() if not _is_section(value)}
-    sections = {name: value for name, value in members.items() if _is_section(value)}
+def write_report(members: Row, stream: TextIO, sections: Collection[str] | None = None) -> None:
+    """Write a report's members to `stream`, in their order, values before sections.
+
+    Args:
+        members: what to write.
+        stream: where to.
+        sections: the members that are sections, whatever they hold, so that every report of a kind has one layout;
+            None leaves it to each member's value.
+    """
+    apart = {name for name, value in members.items() if (_is_section(value) if sections is None else name in sections)}
+    plain = {name: value for name, value in members.items() if name not in apart}
     _write_pairs([(label(name), value) for name, value in plain.items()], stream)
-    for index, (name, value) in enumerate(sections.items()):
+    for index, name in enumerate(name for name in members if name in apart):
         if plain or index:
             stream.write("\n")
-        _write_section(label(name), value, stream)
+        _write_section(label(name), members[name], stream)
 
 
 def write_rows(rows: Sequence[Row], stream: TextIO) -> None:
@@ -106,7 +113,9 @@ def _is_used(name: str, rows: Sequence[Row]) -> bool:
 
 def _write_section(title: str, value: Any, stream: TextIO) -> None:
     stream.write(f"{title}:\n")
-    if isinstance(value, str):
+    if not value:
+        stream.write(f"{_GAP}none\n")
+    elif isinstance(value, str):
         _write_text(value, stream)
     elif not isinstance(value, Mapping):
         if all(isinstance(item, Mapping) for item in value):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from tracemark.acts import audit
 from tracemark.cli.arguments import Output, OutputOption, corpus
-from tracemark.cli.audit_view import write_audit
+from tracemark.cli.audit_view import by_cause, write_audit
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
 
@@ -28,4 +29,6 @@ def command(
     """
     with working("audit"):
         report = audit.audit(corpus(ctx), target)
+    if output is Output.TABLE:
+        report = replace(report, findings=by_cause(report.findings))
     return show(report, output, view=write_audit)
