@@ -9,7 +9,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
@@ -73,9 +73,13 @@ def contradictions(said: Sequence[Statement]) -> list[dict[str, Any]]:
     for statement in said:
         stamp = statement.harness or {}
         name = declared_name(stamp)
-        places = [{"harness": name, **place} for place in stamp.get("contradictions") or []]
-        found += [place for place in places if place not in found]
-    return found
+        found += [{"harness": name, **place} for place in stamp.get("contradictions") or []]
+    return distinct(found)
+
+
+def distinct(places: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return each of some contradictions once, in the order in which they first come."""
+    return list({digest.canonical(place): dict(place) for place in places}.values())
 
 
 def declared_name(stamp: Mapping[str, Any] | None) -> str | None:

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracemark.acts.provenance import declared_name, worded
+from tracemark.acts.provenance import declared_name, distinct, worded
 from tracemark.findings import Finding, finding
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, Judgement, Matcher
@@ -109,7 +109,7 @@ class Stamper:
         places = [*judged.get("contradictions", []), *carried.get("contradictions", [])]
         stamp = {**carried, "declared": judged["declared"]}
         if places:
-            stamp["contradictions"] = [place for i, place in enumerate(places) if place not in places[:i]]
+            stamp["contradictions"] = distinct(places)
             stamp["declared"] = {k: v for k, v in judged["declared"].items() if k != "fingerprint"}
         return stamp
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from tracemark.acts.provenance import contradictions
 from tracemark.acts.stamping import Stamped, Stamper
 from tracemark.harness.match import Content
 from tracemark.importers.base import Imported
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, evidence_of, fingerprint_of
+from tracemark.store.state import Statement
 
 TRACE = "0123456789ab" + "0" * 52
 FOREIGN = "tm1:" + "f" * 64
@@ -202,6 +204,24 @@ def test_a_contradiction_that_the_recorder_saw_takes_the_fingerprint_from_every_
         assert stamped.stamp["contradictions"] == seen
         assert stamped.second is None
         assert codes(stamped) == ["stamp-contradicted"]
+
+
+class Uncompared(dict[str, Any]):
+    """A place that is never compared with others one by one: a stamp may carry very many."""
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("compared with another")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_equal_places_are_told_once_in_order_and_compared_by_their_bytes(bench: Bench) -> None:
+    places = [{"component": "runtime", "part": part, "text": "other"} for part in ("b", "a", "b", "c", "a")]
+    carried = bench.carried("desk_a", contradictions=[Uncompared(place) for place in places])
+    stamp = bench.stamp(carried=carried).stamp
+    assert [place["part"] for place in stamp["contradictions"]] == ["b", "a", "c"]
+    said = [Statement("", harness={**stamp, "contradictions": [Uncompared(place) for place in places]})] * 2
+    assert [place["part"] for place in contradictions(said)] == ["b", "a", "c"]
 
 
 def test_a_run_under_more_than_one_harness_stays_mixed(bench: Bench) -> None:
