@@ -240,7 +240,7 @@ def test_a_damaged_trace_stops_it_and_the_earlier_export_stays(shop: Shop) -> No
     assert contents(shop.root / "exports" / "sft") == before
 
 
-@pytest.mark.parametrize("change", ["status = 'success'", "task = 't-9'", "raw = x'00'"])
+@pytest.mark.parametrize("change", ["status = 'success'", "task = 't-9'", "raw = x'00'", "tool_calls = 3"])
 def test_a_catalogue_that_says_what_the_line_of_a_trace_does_not_stops_it_and_its_audit(
     shop: Shop, change: str
 ) -> None:
@@ -255,13 +255,51 @@ def test_a_catalogue_that_says_what_the_line_of_a_trace_does_not_stops_it_and_it
         shop.export()
     assert (stopped.value.exit_code, "tracemark reindex" in str(stopped.value.hint)) == (30, True)
     assert contents(shop.root / "exports" / "sft") == before
-    if not change.startswith("status"):
-        # the rows of the export are successes anyway
+    if change.startswith(("task", "raw")):
+        # the rows of the export are successes anyway, and as many calls are allowed
         with pytest.raises(IntegrityError):
             audit.audit(shop.root, str(shop.root / "exports" / "sft"))
     health.reindex(shop.root)
     assert shop.export().rows == 3
     assert not audit.audit(shop.root, str(shop.root / "exports" / "sft")).findings
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE restated SET fields = json_set(fields, '$.status', 'success')",
+        "UPDATE traces SET status = 'success', raw = x'00' WHERE task = 'f-1'",
+        "UPDATE traces SET status = 'success' WHERE task = 'f-1'",
+    ],
+)
+def test_a_catalogue_that_says_of_a_trace_what_its_statements_do_not_stops_it(shop: Shop, change: str) -> None:
+    for harness in (None, "desk_a"):
+        shop.ingest([document("f-1", reward=0.5)], harness, "failed")
+    shop.accept()
+    shop.set(("evidence: unique", "evidence: claimed"))
+    assert shop.export().rows == 3
+    with closing(sqlite3.connect(shop.root / ".tracemark" / "catalogue.db")) as catalogue:
+        assert catalogue.execute(change).rowcount == 1
+        catalogue.commit()
+    with pytest.raises(IntegrityError) as stopped:
+        shop.export()
+    assert (stopped.value.exit_code, "tracemark reindex" in str(stopped.value.hint)) == (30, True)
+    health.reindex(shop.root)
+    assert shop.export().rows == 3
+
+
+def test_an_audit_holds_what_was_stated_again_against_the_statements(shop: Shop) -> None:
+    for harness in (None, "desk_a"):
+        shop.ingest([document("t-9")], harness, "again")
+    shop.accept()
+    assert shop.export().rows == 4
+    folder = str(shop.root / "exports" / "sft")
+    assert not audit.audit(shop.root, folder).findings
+    with closing(sqlite3.connect(shop.root / ".tracemark" / "catalogue.db")) as catalogue:
+        assert catalogue.execute("UPDATE restated SET fields = json_set(fields, '$.task', 't-8')").rowcount == 1
+        catalogue.commit()
+    with pytest.raises(IntegrityError, match="statements about the trace"):
+        audit.audit(shop.root, folder)
 
 
 @pytest.mark.parametrize("name", ["desk_a", "desk_b"])

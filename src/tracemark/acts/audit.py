@@ -291,13 +291,17 @@ class _Fetch:
         self._decisions = decisions
         wanted = Selection(traces=frozenset(filter(_is_id, expected)), superseded=True)
         self._states = {state.trace_id: state for state in store.select(wanted, decisions)}
+        store.require_true([trace for trace, state in self._states.items() if state.restated])
 
     def __call__(self, trace_id: str) -> exports.Found | None:
         if not _is_id(trace_id):
             # an export may be edited, and then says anything
             return None
         try:
-            state = self._states.get(trace_id) or self._store.state(trace_id, self._decisions)
+            state = self._states.get(trace_id)
+            if state is None:
+                state = self._store.state(trace_id, self._decisions)
+                self._store.require_true([trace_id] if state.restated else [])
             line = self._store.get(trace_id)
             require_same(line, trace_id, head_in(state))
             return exports.Found(line, facts(state))

@@ -95,15 +95,16 @@ def sft(root: Path, out: Path) -> ExportReport:
     terms, harness = terms_of(corpus), _accepted(corpus)
     with open_store(root) as store, store.workspace() as folder:
         _require_whole(store)
-        judged = Judged()
+        judged, restated = Judged(), set[str]()
         rows: dict[str, Row] = {}
         with store.unchanging():
             # what is counted and what the manifest says it was counted in are of one moment
             content = store.corpus_digest()
-            for result in engine.run(work, _jobs(store, corpus, terms, folder, judged)):
+            for result in engine.run(work, _jobs(store, corpus, terms, folder, (judged, restated))):
                 judged.add(result.judged)
                 rows |= result.rows
-        selected = choose(judged, terms.caps)
+            selected = choose(judged, terms.caps)
+            store.require_true(restated.intersection(selected.ids))
         require_enough(selected, terms, harness, lambda: _alike(corpus))
         manifest = _write(corpus, content, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
@@ -159,8 +160,14 @@ def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:
     return [found for found in harness.findings if found.code == INCOMPLETE] if harness is not None else []
 
 
-def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, judged: Judged) -> Iterator[ExportJob]:
-    """Yield a job for each segment of which a line must be read; what is said of all other traces goes to `judged`."""
+def _jobs(
+    store: Store, corpus: Corpus, terms: Terms, folder: Path, noted: tuple[Judged, set[str]]
+) -> Iterator[ExportJob]:
+    """Yield a job for each segment of which a line must be read; what is said of all other traces is noted.
+
+    Noted as well are the ids of those to be read of which more is said than their line says.
+    """
+    judged, restated = noted
     batches, others = store.split(terms.accepted, corpus.store_decisions)
     for plain in others:
         if plain.superseded:
@@ -171,12 +178,14 @@ def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, judged: Judg
     harnesses = tuple(corpus.harnesses)
     bound = {fingerprint: corpus.offered(fingerprint) for fingerprint in sorted(terms.accepted)}
     for number, batch in enumerate(batches):
-        traces = tuple(_undecided(batch, terms, judged))
+        traces = tuple(_undecided(batch, terms, judged, restated))
         if traces:
             yield ExportJob(batch.path, traces, terms, harnesses, bound, folder / f"rows-{number:06d}")
 
 
-def _undecided(batch: Batch, terms: Terms, judged: Judged) -> Iterator[tuple[Location, Facts, Head | None]]:
+def _undecided(
+    batch: Batch, terms: Terms, judged: Judged, restated: set[str]
+) -> Iterator[tuple[Location, Facts, Head]]:
     for state in batch.states:
         if state.superseded_by:
             judged.superseded += 1
@@ -185,6 +194,8 @@ def _undecided(batch: Batch, terms: Terms, judged: Judged) -> Iterator[tuple[Loc
         try:
             judged.note(known, judge(known, terms))
         except ContentNeededError:
+            if state.restated:
+                restated.add(state.trace_id)
             yield state.location, known, head_in(state)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.acts.fitting import Fitting
 from tracemark.exporters import sft
-from tracemark.exporters.head import Head, require_same
+from tracemark.exporters.head import Head, require_same, require_same_conduct
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, Verdict, judge
 from tracemark.harness.harness import Harness
 from tracemark.harness.match import Matcher
@@ -30,7 +30,7 @@ class ExportJob:
 
     segment: Path
     """The file to read."""
-    traces: tuple[tuple[Location, Facts, Head | None], ...]
+    traces: tuple[tuple[Location, Facts, Head], ...]
     """The traces to judge, in the order of their places, and what their lines must say (see `exporters.head`)."""
     terms: Terms
     """The terms of the export."""
@@ -95,6 +95,7 @@ def _judge(line: bytes, known: Facts, job: ExportJob, fitting: Fitting) -> tuple
         except ContentNeededError:
             pass
     trajectory = digest.load_canonical(trajectory_of(line, known.id))
+    require_same_conduct(trajectory, known)
     rendered: list[sft.Rendered] = []
 
     def untrainable() -> str | None:

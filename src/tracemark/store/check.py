@@ -24,7 +24,7 @@ from tracemark.store.layout import SUFFIX, Layout, partition_of
 from tracemark.store.row import TraceRow, project_line
 from tracemark.store.segment import Location, iterate
 from tracemark.store.selection import Decisions, Excludes
-from tracemark.store.statements import restated
+from tracemark.store.statements import restated, untrue
 
 _SHOWN = 20
 _BATCH = 256
@@ -283,12 +283,7 @@ def _compare(catalogue: Reader, entered: Mapping[str, int], examined: _Examined)
 
 def _compare_states(catalogue: Reader, layout: Layout) -> Iterator[Finding]:
     """Compare the present states that the catalogue keeps with what the statements give."""
-    ids = catalogue.restatable()
-    wrong = catalogue.misplaced()
-    for start in range(0, len(ids), _BATCH):
-        batch = ids[start : start + _BATCH]
-        expected, kept = restated(catalogue, layout, batch), catalogue.restated(batch)
-        wrong += [identity for identity in batch if expected.get(identity) != kept.get(identity)]
+    wrong = [*catalogue.misplaced(), *untrue(catalogue, layout, catalogue.restatable())]
     if wrong:
         message = f"the present state of {len(wrong)} traces is not what their statements give: {wrong[0].hex()}"
         yield finding("catalogue-differs", layout.catalogue.name, message + (", …" if len(wrong) > 1 else ""))

@@ -22,7 +22,7 @@ from tracemark.store.row import trajectory_of, trajectory_slice
 from tracemark.store.segment import Location, read_line, read_lines
 from tracemark.store.selection import Batch, Decisions, Selection, State
 from tracemark.store.state import Statement
-from tracemark.store.statements import refresh, statements
+from tracemark.store.statements import refresh, statements, untrue
 
 SHORTEST_PREFIX = 6
 """How many hexadecimal digits of an id must be given at least."""
@@ -214,6 +214,20 @@ class Reading:
         """
         found = statements(self.catalogue, self.layout, [bytes.fromhex(trace) for trace in ids])
         return {identity.hex(): said for identity, said in found.items()}
+
+    def require_true(self, ids: Collection[str]) -> None:
+        """Make sure that the catalogue keeps the present state of traces that their statements give.
+
+        Raises:
+            IntegrityError: when it does not, or a file that holds a statement is damaged.
+        """
+        wrong = untrue(self.catalogue, self.layout, [bytes.fromhex(trace) for trace in ids])
+        if wrong:
+            raise IntegrityError(
+                "the catalogue does not say what the statements about the trace say",
+                where=wrong[0].hex(),
+                hint="tracemark reindex, then again",
+            )
 
     def annotations(self, kind: str | None = None, trace_id: str | None = None) -> Iterator[Note]:
         """Yield the annotations in force.

@@ -175,7 +175,7 @@ def trajectory_slice(line: bytes) -> bytes:
     Raises:
         IntegrityError: when the line has no trajectory as its last member.
     """
-    return line[_split(line) + len(_SLICE) : -1]
+    return line[_parted(line)[0] + len(_SLICE) : -1]
 
 
 def trajectory_of(line: bytes, trace_id: str) -> bytes:
@@ -204,21 +204,30 @@ def head_of(line: bytes) -> dict[str, JSON]:
     Raises:
         IntegrityError: when the line has no trajectory as its last member.
     """
-    head: dict[str, JSON] = digest.load_canonical(line[: _split(line)] + b"}")
-    return head
+    return _parted(line)[1]
 
 
-def _split(line: bytes) -> int:
+def _parted(line: bytes) -> tuple[int, dict[str, JSON]]:
+    """Return where the trajectory begins, and the members before it."""
     # A free member of `run` may have a key of the same name; what precedes the right one is an object once closed.
     start = line.find(_SLICE)
     while start >= 0:
         try:
-            digest.load_canonical(line[:start] + b"}")
+            return start, digest.load_canonical(line[:start] + b"}")
         except digest.NotJSONError:
             start = line.find(_SLICE, start + 1)
-        else:
-            return start
     raise IntegrityError("a line has no trajectory as its last member")
+
+
+def conduct(trajectory: Mapping[str, JSON]) -> dict[str, int | bool]:
+    """Return what the row of a trace says of its agent's steps: `copied`, `uncalled`, `tool_calls`."""
+    steps = trajectory.get("steps") or ()
+    own = [step for step in steps if step["source"] == "agent"]
+    return {
+        "copied": any(step.get("is_copied_context") for step in steps),
+        "uncalled": any(step.get("llm_call_count") == 0 for step in own),
+        "tool_calls": sum(len(step.get("tool_calls") or ()) for step in own),
+    }
 
 
 def head_values(

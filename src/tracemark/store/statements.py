@@ -61,6 +61,21 @@ def refresh(catalogue: Catalogue, layout: Layout) -> None:
             catalogue.restate([(i, found.get(i)) for i in ids])
 
 
+def untrue(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> list[bytes]:
+    """Return those of `ids` of which the catalogue keeps another present state than their statements give, sorted.
+
+    Raises:
+        IntegrityError: when a file that holds a statement is damaged.
+    """
+    found = []
+    ordered = sorted(ids)
+    for start in range(0, len(ordered), _BATCH):
+        batch = ordered[start : start + _BATCH]
+        expected, kept = restated(catalogue, layout, batch), catalogue.restated(batch)
+        found += [identity for identity in batch if expected.get(identity) != kept.get(identity)]
+    return found
+
+
 def restated(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> dict[bytes, Restated]:
     """Return how the present state of traces differs from their first statement; where it does not they are left out.
 
