@@ -3,10 +3,14 @@ from __future__ import annotations
 import io
 import signal
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from tracemark.cli import progress
+from tracemark.cli.main import run
+from tracemark.errors import NegativeAnswerError
 
 
 class Terminal(io.StringIO):
@@ -46,4 +50,46 @@ def test_the_timer_ends_with_the_work_that_fails(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stderr", Terminal())
     with pytest.raises(ValueError, match="no"), progress.working("ingest"):
         raise ValueError("no")
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        ("audit.audit", "audit shop"),
+        ("decisions.accept", "harness accept shop --reason better"),
+        ("decisions.reinstate", "reinstate aaaaaa --reason wrong"),
+        ("decisions.retract", "retract aaaaaa --reason wrong"),
+        ("decisions.stamp", "stamp aaaaaa --harness shop --reason seen"),
+        ("export.sft", "export sft --out out"),
+        ("harnesses.check", "harness check"),
+        ("harnesses.diff", "harness diff one two"),
+        ("harnesses.list_", "harness list"),
+        ("harnesses.show", "harness show shop"),
+        ("health.check", "check"),
+        ("health.reindex", "reindex"),
+        ("ingest.ingest", "ingest inbox"),
+        ("scaffold.init", "init"),
+        ("traces.find", "traces find lamp"),
+        ("traces.list_", "traces list"),
+        ("traces.listing", "traces list --output jsonl"),
+        ("traces.raw", "traces show aaaaaa --raw"),
+        ("traces.show", "traces show aaaaaa"),
+    ],
+)
+def test_whatever_may_take_long_shows_a_sign_of_life(
+    act: str, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    timers = []
+
+    def work(*_: object, **__: object) -> None:
+        timers.append(signal.getitimer(signal.ITIMER_REAL)[0])
+        raise NegativeAnswerError("enough is seen")
+
+    module, name = act.split(".")
+    monkeypatch.setattr(import_module(f"tracemark.acts.{module}"), name, work)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert run(["--root", str(tmp_path), *words.split()]) == 1
+    assert len(timers) == 1
+    assert timers[0] > 0
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)

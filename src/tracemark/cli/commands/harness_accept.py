@@ -7,6 +7,7 @@ import typer
 from tracemark.acts import decisions
 from tracemark.cli.arguments import HarnessArgument, Output, OutputOption, ReasonOption, corpus
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 from tracemark.clock import SystemClock
 
 
@@ -17,4 +18,6 @@ def command(
 
     Writes the decision to ledger.jsonl, then the fingerprint to params.yaml. Exports take its traces from then on.
     """
-    return show(decisions.accept(corpus(ctx), name, reason, SystemClock()), output)
+    with working("accept"):
+        report = decisions.accept(corpus(ctx), name, reason, SystemClock())
+    return show(report, output)

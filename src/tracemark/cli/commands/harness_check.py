@@ -9,6 +9,7 @@ import typer
 from tracemark.acts import harnesses
 from tracemark.cli.arguments import Output, OutputOption, corpus
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 
 
 def command(
@@ -22,4 +23,6 @@ def command(
 
     Reads the files only: nothing of a harness is imported or run.
     """
-    return show(harnesses.check(corpus(ctx), names or []), output)
+    with working("harness check"):
+        report = harnesses.check(corpus(ctx), names or [])
+    return show(report, output)

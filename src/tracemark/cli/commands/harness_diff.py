@@ -7,6 +7,7 @@ import typer
 from tracemark.acts import harnesses
 from tracemark.cli.arguments import HarnessArgument, Output, OutputOption, corpus
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 
 
 def command(ctx: typer.Context, old: HarnessArgument, new: HarnessArgument, output: OutputOption = Output.TABLE) -> int:
@@ -14,4 +15,6 @@ def command(ctx: typer.Context, old: HarnessArgument, new: HarnessArgument, outp
 
     Ends with 1 when they differ, like diff(1).
     """
-    return show(harnesses.diff(corpus(ctx), old, new), output)
+    with working("harness diff"):
+        report = harnesses.diff(corpus(ctx), old, new)
+    return show(report, output)

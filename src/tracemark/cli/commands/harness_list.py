@@ -7,6 +7,7 @@ import typer
 from tracemark.acts import harnesses
 from tracemark.cli.arguments import Output, OutputOption, corpus
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 
 
 def command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
@@ -15,4 +16,6 @@ def command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
     Known are the folders of harness_versions/, and the snapshots that the store keeps of harnesses it has traces of. A
     folder that was edited is another harness; the snapshot of what it was stays.
     """
-    return show(harnesses.list_(corpus(ctx)), output, rows="harnesses")
+    with working("harness list"):
+        report = harnesses.list_(corpus(ctx))
+    return show(report, output, rows="harnesses")

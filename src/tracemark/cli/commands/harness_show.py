@@ -7,8 +7,11 @@ import typer
 from tracemark.acts import harnesses
 from tracemark.cli.arguments import HarnessArgument, Output, OutputOption, corpus
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 
 
 def command(ctx: typer.Context, name: HarnessArgument, output: OutputOption = Output.TABLE) -> int:
     """Show a harness version's fingerprint, components and parts."""
-    return show(harnesses.show(corpus(ctx), name), output)
+    with working("harness show"):
+        report = harnesses.show(corpus(ctx), name)
+    return show(report, output)

@@ -10,6 +10,7 @@ import typer
 from tracemark.acts import scaffold
 from tracemark.cli.arguments import Output, OutputOption
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 from tracemark.pipeline import dvcfile
 
 
@@ -21,4 +22,6 @@ def command(
 
     What is already there is kept. git and dvc are used where they are installed; a plain folder works as well.
     """
-    return show(scaffold.init(folder, {"dvc.yaml": dvcfile.render(folder)}), output)
+    with working("init"):
+        report = scaffold.init(folder, {"dvc.yaml": dvcfile.render(folder)})
+    return show(report, output)

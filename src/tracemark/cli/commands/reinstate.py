@@ -7,9 +7,12 @@ import typer
 from tracemark.acts import decisions
 from tracemark.cli.arguments import Output, OutputOption, ReasonOption, TraceArgument, corpus
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 from tracemark.clock import SystemClock
 
 
 def command(ctx: typer.Context, trace: TraceArgument, reason: ReasonOption, output: OutputOption = Output.TABLE) -> int:
     """Lift the retraction of a trace."""
-    return show(decisions.reinstate(corpus(ctx), trace, reason, SystemClock()), output)
+    with working("reinstate"):
+        report = decisions.reinstate(corpus(ctx), trace, reason, SystemClock())
+    return show(report, output)

@@ -7,6 +7,7 @@ import typer
 from tracemark.acts import decisions
 from tracemark.cli.arguments import Output, OutputOption, ReasonOption, TraceArgument, corpus
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 from tracemark.clock import SystemClock
 
 
@@ -15,4 +16,6 @@ def command(ctx: typer.Context, trace: TraceArgument, reason: ReasonOption, outp
 
     Blocks the trace and every other reading of the same raw record, until it is reinstated. Nothing is deleted.
     """
-    return show(decisions.retract(corpus(ctx), trace, reason, SystemClock()), output)
+    with working("retract"):
+        report = decisions.retract(corpus(ctx), trace, reason, SystemClock())
+    return show(report, output)

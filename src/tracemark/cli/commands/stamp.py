@@ -9,6 +9,7 @@ import typer
 from tracemark.acts import decisions
 from tracemark.cli.arguments import Output, OutputOption, ReasonOption, corpus
 from tracemark.cli.output import show
+from tracemark.cli.progress import working
 from tracemark.clock import SystemClock
 
 
@@ -27,4 +28,6 @@ def command(
     the ledger; what a trace itself says stays as it is. A harness that the content of a trace excludes is refused, and
     so is a trace of which something else than the harness is contested; then none of the traces is settled.
     """
-    return show(decisions.stamp(corpus(ctx), traces, harness, reason, SystemClock()), output)
+    with working("stamp"):
+        report = decisions.stamp(corpus(ctx), traces, harness, reason, SystemClock())
+    return show(report, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -32,7 +33,9 @@ def command(
     """
     wanted = traces.TraceFilter(harness=harness, status=status, task=task, limit=limit)
     if output is Output.JSONL:
-        with traces.listing(corpus(ctx), wanted) as found:
+        with ExitStack() as opened:
+            with working("list"):
+                found = opened.enter_context(traces.listing(corpus(ctx), wanted))
             write_lines(found.rows)
         return show(traces.TraceList(found.findings, ()), output, rows="traces")
     with working("list"):

@@ -9,6 +9,7 @@ import typer
 from tracemark.acts import traces
 from tracemark.cli.arguments import Output, OutputOption, TraceArgument, corpus
 from tracemark.cli.output import show, write_data
+from tracemark.cli.progress import working
 from tracemark.cli.trace_view import write_trace
 
 
@@ -24,6 +25,10 @@ def command(
     `tracemark traces show TRACE --raw | sha256sum` checks an id by hand.
     """
     if raw:
-        write_data(traces.raw(corpus(ctx), trace))
+        with working("show"):
+            data = traces.raw(corpus(ctx), trace)
+        write_data(data)
         return 0
-    return show(traces.show(corpus(ctx), trace), output, view=write_trace)
+    with working("show"):
+        report = traces.show(corpus(ctx), trace)
+    return show(report, output, view=write_trace)
