@@ -14,7 +14,7 @@ from tracemark.store.annotations import INGESTED, SOURCES, refused
 from tracemark.store.catalogue import Reader
 from tracemark.store.check import Checked, check, check_decisions, check_disputes
 from tracemark.store.layout import Layout
-from tracemark.store.segment import Packer
+from tracemark.store.segment import Packer, iterate
 from tracemark.store.selection import Decisions
 from tracemark.store.store import Store
 
@@ -129,6 +129,24 @@ def test_a_line_that_is_not_canonical_is_found(make, filled: Layout) -> None:
     add(filled, "segments/fingerprint=none", make.trace(500).replace(b'"run":{', b'"run": {'))
     Store.open(filled.root).close()
     assert codes(check(filled)) == {"line-not-canonical"}
+
+
+@pytest.mark.parametrize("folder", ["segments/fingerprint=none", "annotations/stamps", "refused"])
+def test_a_line_that_is_no_json_is_found(filled: Layout, folder: str) -> None:
+    add(filled, folder, b"{no json")
+    (damaged,) = [found for found in check(filled).findings if found.code == "file-damaged"]
+    assert "a line is not JSON" in damaged.message
+
+
+def test_a_line_is_parsed_once_whole(filled: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [line for name in filled.data_files() for _, line in iterate(filled.path(name))]
+    parsed = []
+    load = digest.load_canonical
+    monkeypatch.setenv("TRACEMARK_WORKERS", "1")
+    monkeypatch.setattr(Reader, "restatable", lambda _: [])
+    monkeypatch.setattr(digest, "load_canonical", lambda data: parsed.append(data) or load(data))
+    assert codes(check(filled)) == set()
+    assert sorted(data for data in parsed if data in lines) == sorted(lines)
 
 
 def test_a_line_that_is_no_trace_is_found(filled: Layout) -> None:

@@ -97,14 +97,18 @@ def refused(code: str, where: str, message: str, raw_digest: str, excerpt: bytes
     }
 
 
-def project_annotation(line: bytes) -> AnnotationRow:
+def project_annotation(line: bytes, value: JSON = None) -> AnnotationRow:
     """Return what the catalogue holds of a stored annotation.
+
+    Args:
+        line: the canonical line, without its line feed.
+        value: what it says, where somebody parsed it already; None parses it.
 
     Raises:
         IntegrityError: when it is not a line of an annotation.
     """
     try:
-        value = digest.load_canonical(line)
+        value = digest.load_canonical(line) if value is None else value
         if value["format"] != FORMAT:
             raise IntegrityError(f"a line has format {str(value['format'])[:60]!r}, not {FORMAT}")
         trace = value.get("trace")
@@ -125,14 +129,18 @@ def _source(trace: bytes, source: dict[str, JSON]) -> SourceRow:
     return SourceRow(bytes.fromhex(source["raw"]), trace, *(None if text is None else str(text) for text in told))
 
 
-def project_refused(line: bytes) -> RefusedRow:
+def project_refused(line: bytes, value: JSON = None) -> RefusedRow:
     """Return what the catalogue holds of a stored refused record.
+
+    Args:
+        line: the canonical line, without its line feed.
+        value: what it says, where somebody parsed it already; None parses it.
 
     Raises:
         IntegrityError: when it is not a line of a refused record.
     """
     try:
-        value = digest.load_canonical(line)
+        value = digest.load_canonical(line) if value is None else value
         if value["format"] != REFUSED_FORMAT:
             raise IntegrityError(f"a line has format {str(value['format'])[:60]!r}, not {REFUSED_FORMAT}")
         return RefusedRow(bytes.fromhex(digest.sha256(line)), bytes.fromhex(value["raw"]), str(value["code"]))

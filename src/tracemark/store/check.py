@@ -219,11 +219,15 @@ def _examine(job: _Job) -> _Examined:
 
 def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
     folder, inside, _ = examined.job.name.split("/") if examined.job.name.count("/") == 2 else ("refused", "", "")
-    if digest.canonical(digest.load_canonical(line)) != line:
-        place = f"{examined.job.name} at {location.frame_offset}+{location.offset}"
+    place = f"{examined.job.name} at {location.frame_offset}+{location.offset}"
+    try:
+        value = digest.load_canonical(line)
+    except digest.NotJSONError as error:
+        raise IntegrityError(f"a line is not JSON: {error}", where=place) from None
+    if digest.canonical(value) != line:
         examined.findings.append(finding("line-not-canonical", place, "the line is not in canonical form"))
     if folder == "segments":
-        projection = project_line(line)
+        projection = project_line(line, value=value)
         row = projection.row
         examined.links.update(("replaced", bytes.fromhex(old), row.id) for old in projection.supersedes)
         examined.traces.append((row, location))
@@ -233,7 +237,7 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
                 finding("wrong-partition", examined.job.name, f"trace {row.trace_id} belongs to {right}")
             )
     elif folder == "annotations":
-        note = project_annotation(line)
+        note = project_annotation(line, value)
         examined.statements.append((note.digest, note.kind, note.trace, location))
         examined.links.update(("superseded", old, note.kind, note.trace) for old in note.supersedes)
         examined.links.update(("exported", trace, note.digest) for trace in note.traces)
@@ -247,7 +251,7 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
                 )
             )
     else:
-        examined.statements.append((*project_refused(line), location))
+        examined.statements.append((*project_refused(line, value), location))
 
 
 def _catalogue(layout: Layout, opened: ExitStack) -> tuple[Reader | None, list[Finding]]:
@@ -315,7 +319,7 @@ def _proved(counts: dict[str, int], snapshots: bool, catalogue: bool) -> tuple[s
     lines = counts["traces"] + counts["annotations"] + counts["refused"]
     proved = [
         f"data files that have the SHA-256 that names them, and in every frame its checksum: {counts['files']}",
-        f"lines that are canonical JSON of their format: {lines}",
+        f"lines that are canonical JSON, name the format of their folder and hold what the catalogue takes: {lines}",
         f"traces that lie in the partition of their first statement: {counts['traces']}",
     ]
     if snapshots:

@@ -149,18 +149,19 @@ def project(line: Mapping[str, JSON], trace_id: str, head: bytes | None = None) 
     return Projection(row, tuple(source.get("supersedes") or ()), text)
 
 
-def project_line(line: bytes, *, everything: bool = False) -> Projection:
+def project_line(line: bytes, *, everything: bool = False, value: JSON = None) -> Projection:
     """Return what the catalogue holds of a stored line, its id recomputed.
 
     Args:
         line: the canonical line, without its line feed.
         everything: whether the search text is that of all messages, arguments and observations.
+        value: what the line says, where somebody parsed it already; None parses it.
 
     Raises:
         IntegrityError: when it is not a line of a trace.
     """
     try:
-        value = digest.load_canonical(line)
+        value = digest.load_canonical(line) if value is None else value
         if value["format"] != FORMAT:
             raise IntegrityError(f"a line has format {str(value['format'])[:60]!r}, not {FORMAT}")
         projection = project(value, digest.sha256(trajectory_slice(line)))
