@@ -29,8 +29,6 @@ class LedgerState:
 
     harness: str | None = None
     """Fingerprint of the accepted harness; None when none was accepted, or when concurrent acceptances disagree."""
-    label: str | None = None
-    """The accepted harness's name when it was accepted; None when it had none."""
     accepted_by: Entry | None = None
     """The entry that accepted it; None exactly when `harness` is None."""
     retracted: Mapping[str, Entry] = field(default_factory=dict)
@@ -54,10 +52,6 @@ class LedgerState:
                 return group
         return frozenset({fingerprint})
 
-    def accepted(self) -> frozenset[str]:
-        """Return the accepted fingerprint and its declared equivalents; empty when none is accepted."""
-        return self.equivalent_to(self.harness) if self.harness else frozenset()
-
 
 def state(chain: Chain) -> LedgerState:
     """Return what the entries of a verified chain mean together."""
@@ -70,7 +64,6 @@ def state(chain: Chain) -> LedgerState:
     stamps, disagreements = _stamps(chain, past)
     return LedgerState(
         harness=accepted_by.decision.subject["harness"] if accepted_by else None,
-        label=accepted_by.decision.subject.get("label") if accepted_by else None,
         accepted_by=accepted_by,
         retracted=_in_force(chain, past, _trace),
         retracted_raw=_in_force(chain, past, records_named),
