@@ -14,10 +14,12 @@ from tracemark.acts import health, scaffold
 from tracemark.cli.main import run
 from tracemark.errors import LedgerChainError, NewerFormatError, ParamsError, UsageError
 from tracemark.harness.folder import IGNORED
+from tracemark.importers.base import outcome_of_reward
 from tracemark.ledger.params import Params
 from tracemark.ledger.params_file import read_params
 from tracemark.pipeline import dvcfile
 
+ROOT = Path(__file__).resolve().parents[2]
 MADE = {
     "harness_versions/",
     "inbox/",
@@ -97,6 +99,16 @@ def test_what_is_there_is_kept_and_lists_of_patterns_get_what_they_lack(tmp_path
 def test_the_parameters_that_it_writes_are_the_defaults(tmp_path: Path) -> None:
     scaffold.init(tmp_path / "corpus")
     assert read_params(tmp_path / "corpus" / "params.yaml") == Params()
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("path", [ROOT / "params.yaml", None])
+def test_a_reward_above_that_of_success_is_not_said_to_be_one(tmp_path: Path, path: Path | None) -> None:
+    if path is None:
+        scaffold.init(tmp_path / "corpus")
+        path = tmp_path / "corpus" / "params.yaml"
+    assert [outcome_of_reward(reward, 1.0)["status"] for reward in (1.0, 2.0)] == ["success", "failure"]
+    assert "success_reward: 1.0      # reward at which " in path.read_text()
 
 
 @pytest.mark.usefixtures("bare")

@@ -17,13 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracemark.acts.corpus import Corpus
+from tracemark.acts.corpus import VERSIONS, Corpus
 from tracemark.acts.ingest import INBOX
 from tracemark.durable import make_folder, write_atomic
 from tracemark.errors import UsageError
 from tracemark.findings import Report
 from tracemark.harness.folder import IGNORED
-from tracemark.harness.harness import VERSIONS
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
 
@@ -37,7 +36,7 @@ accepted:
   model: null
 
 ingest:
-  success_reward: 1.0      # reward from which on a run without a verdict of its own counts as success
+  success_reward: 1.0      # reward at which a run without a verdict of its own counts as success
   max_record: 67108864     # bytes; a larger record is refused
   max_expanded: 1073741824 # bytes to which one compressed file may expand
   inbox: partial           # complete: the inbox holds every raw run, so the store can be made again from it

@@ -69,7 +69,7 @@ INTERRUPTED = {"status": "error", "termination": "interrupted", "rule": "the jou
 SUCCESS = (
     ("no `end` event", "error, termination `interrupted`"),
     ("outcome.status", "as recorded"),
-    ("outcome.reward", "by reward: success from ingest.success_reward on, else failure"),
+    ("outcome.reward", "by reward: success at ingest.success_reward, else failure"),
     ("none of these", "unknown"),
 )
 """Which source verdict gives which status, in the order in which they are looked for."""

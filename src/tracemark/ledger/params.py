@@ -47,7 +47,7 @@ class IngestParams:
     """What ingest is told."""
 
     success_reward: float = _LIMITS.success_reward
-    """Reward from which on a run without a verdict of its own counts as success."""
+    """Reward at which a run without a verdict of its own counts as success."""
     max_record: int = _LIMITS.max_record
     """Largest record in bytes; a larger one is refused."""
     max_expanded: int = _LIMITS.max_expanded
