@@ -166,13 +166,14 @@ def test_only_the_clock_knows_the_time_and_only_the_digest_hashes(path: Path) ->
 
 
 @by_module
-def test_nothing_catches_every_exception_but_the_boundary(path: Path) -> None:
+def test_nothing_catches_every_exception_but_a_boundary(path: Path) -> None:
     broad = [
         node.lineno
         for node in ast.walk(TREES[path])
         if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception")
     ]
-    assert len(broad) <= (1 if name_of(path) == "cli/main.py" else 0)
+    # to the user; and to importers, which may be anybody's
+    assert len(broad) <= (1 if name_of(path) in ("cli/main.py", "importers/source.py") else 0)
 
 
 @by_module

@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tracemark.durable import is_locked
-from tracemark.errors import TracemarkError
 from tracemark.findings import Finding, finding
 from tracemark.importers import batch, detect
 from tracemark.importers.base import Context, Imported, Importer, Limits, Record, Refused, refuse
@@ -94,10 +93,10 @@ def plan(paths: Sequence[Path], *, format: str | None = None, limits: Limits | N
 
     Raises:
         UsageError: when a path does not exist.
-        UnknownNameError: when there is no importer `format`.
+        UnknownNameError: when there is no importer `format`; `UsageError` when one of a third party cannot be loaded.
     """
-    if format is not None:
-        detect.importer(format)
+    for name in detect.IMPORTERS.names() if format is None else (format,):
+        detect.importer(name)
     planner = _Planner(format, _countable(limits or Limits()))
     for found in files(paths):
         if isinstance(found, Refused):
@@ -125,17 +124,31 @@ def read(job: Job) -> Iterator[Imported | Refused]:
 
 def _read(reader: Importer, record: Record) -> Iterator[Imported | Refused]:
     """Yield what an importer makes of a record; where it fails, the record is refused."""
-    try:
+    faults: list[Exception] = []
+    with _caught(faults):
         yield from reader.read(record)
-    except RecursionError:
-        yield refuse("too-deep", record, "nested too deeply to be judged")
+    for fault in faults:
+        if isinstance(fault, RecursionError):
+            yield refuse("too-deep", record, "nested too deeply to be judged")
+        else:
+            yield refuse("importer-failed", record, f"the importer {reader.name} failed: {_worded(fault)}")
+
+
+@contextmanager
+def _caught(faults: list[Exception]) -> Iterator[None]:
+    """Catch what an importer raises, and add it to `faults`.
+
+    Importers never raise for content, so it is a bug of one, and no reason to leave the rest of a source unread.
+    """
+    try:
+        yield
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 - importers never raise for content, so this is a bug of one
-        yield refuse("importer-failed", record, f"the importer {reader.name} failed: {_raised(error)}")
+    except Exception as error:  # noqa: BLE001 - the boundary to importers, which may be anybody's
+        faults.append(error)
 
 
-def _raised(error: Exception) -> str:
+def _worded(error: Exception) -> str:
     """Return an exception in words, with the place in the program that raised it."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
@@ -211,15 +224,14 @@ class _Planner:
         if fault:
             self._refuse(fault[0], piece, fault[1])
             return
-        try:
+        faults: list[Exception] = []
+        found, unit = detect.Detection(None), piece.unit
+        with _caught(faults):
             found = detect.detect(head, self._format)
-            unit = "document" if found.importer is None else found.importer.unit(head)
-        except (TracemarkError, MemoryError):
-            raise
-        except Exception as error:  # noqa: BLE001 - as in `_read`
-            self._refuse("importer-failed", piece, f"an importer failed to recognise the file: {_raised(error)}")
-            return
-        if found.tie:
+            unit = found.importer.unit(head) if found.importer is not None else unit
+        if faults:
+            self._refuse("importer-failed", piece, f"an importer failed to recognise the file: {_worded(faults[0])}")
+        elif found.tie:
             hint = " or ".join(f"--format {name}" for name in found.tie)
             self._refuse("format-tie", piece, f"the content fits {' and '.join(found.tie)} equally well", hint)
         elif found.importer is None:
