@@ -4,11 +4,14 @@ A record is an object with `messages`, and perhaps `tools` (or `tool_defs`, `fun
 `response`: then it is the request itself, as a log holds it, and the response becomes the last agent step. A bare list
 is a transcript: nobody says what was sent with it.
 
-Keeps: messages, calls, answers and reasoning as steps (see `openai_messages`); tools as `agent.tool_definitions`;
-model, sampling, task and reward in `run` and `outcome`; every other member of the record in the root's `extra.record`.
+Keeps: messages, calls, answers and reasoning as steps (see `openai_messages`); tools as `agent.tool_definitions`, also
+where they stand in `kwargs` alone; model, sampling, task and reward in `run` and `outcome`; every other member of the
+record in the root's `extra.record`, and so what is left of a response without the message that became a step: its other
+choices, its id. Where `kwargs` says something else than the record itself, both are kept and `source.repairs` names it.
 What may be a verdict and is not read (`openai_verdict`) is a finding `verdict-unread`.
-Drops: members of messages and calls that are null (padding of tables and serialisers), apart from `content`; a second
-copy of the tools in `kwargs`.
+Drops: members of messages and calls that are null (padding of tables and serialisers), apart from `content`; an empty
+list of calls, the word `function` as the type of a call, tools that are null; what `kwargs` repeats: the same tools, a
+parameter of the same value.
 Invents: `agent.name` and `agent.version` ("unknown"), ids of calls without one, an empty system step to hold answers in
 front of which no agent spoke. Ids and steps so made are named in `source.repairs`.
 
@@ -53,16 +56,13 @@ from tracemark.importers.openai_messages import (
     NotMessagesError,
     UnknownRoleError,
     decoded,
-    time_text,
 )
+from tracemark.importers.openai_response import respond
 from tracemark.importers.strict import fast, faults, worded
 from tracemark.model.atif import VERSION
 
 SUCCESS = openai_verdict.SUCCESS
 """Which source verdict gives which status, in the order in which they are looked for."""
-
-REQUEST = "request"
-"""`run.mode` of a record that is one request of a conversation, as a log of requests holds it."""
 
 TOOLS_IN_PROMPT = "tools-in-prompt"
 """`run.mode` of an agent that writes its tools into the prompt."""
@@ -100,7 +100,7 @@ MEMBERS = (
     ("`model`, else that of the `response`", "run.model.name"),
     (f"{_listed(_SAMPLING)}; members of `kwargs`", "run.sampling"),
     (f"the first of {_listed(_RUN_KEYS)}", "session_id"),
-    (f"the first of {_listed(_TOOLS)} that is a list of objects", "agent.tool_definitions"),
+    (f"the first of {_listed(_TOOLS)} that is a list of objects, else that in `kwargs`", "agent.tool_definitions"),
     (f"{_listed(openai_verdict.REWARDS)}", "outcome.reward"),
     (f"`error`, {_listed((*openai_verdict.VERDICTS, *openai_verdict.WORDS))}", "outcome.status"),
     ("`response`, `raw_response`, `timestamp`, `cost`", "the last agent step, its time and metrics"),
@@ -125,7 +125,7 @@ class ChatImporter:
     """Reads chat messages."""
 
     name = "openai-chat"
-    version = "1"
+    version = "2"
     surest = 80
 
     def recognise(self, head: Head) -> int:
@@ -182,11 +182,11 @@ class ChatImporter:
             raise NotMessagesError("messages is no list of messages" if messages != [] else "messages is empty")
         is_request = any(name in rest for name in ("model", "kwargs", "response"))
         tools = _take_tools(rest, repairs)
-        run = _run(rest)
+        run = _run(rest, repairs)
         conversation = Conversation(repairs)
         for index, message in enumerate(messages):
             conversation.add(message, f"messages/{index}")
-        _respond(rest, conversation, run)
+        respond(rest, conversation, run)
         trajectory = _trajectory(rest, conversation, tools, run)
         ending = openai_verdict.take(rest, record.context.limits.success_reward, repairs)
         repairs += [f"{text}: not read as a verdict" for text in ending.unread]
@@ -231,22 +231,53 @@ def _are_messages(value: Any) -> bool:
 def _take_tools(rest: dict[str, Any], repairs: list[str]) -> list[Any] | None:
     """Remove the tool definitions from the record and return them; None when it records none.
 
-    The first of the names that holds a list of objects counts; anything else stays where it is.
+    The first of the names that holds a list of objects counts, in the record, else in its `kwargs`; anything else stays
+    where it is, but for an equal list in `kwargs`.
     """
     found: list[Any] | None = None
     for name in _TOOLS:
-        tools = decoded(rest.get(name), f"{name} written as JSON text: read", repairs)
-        if found is None and isinstance(tools, list):
-            entries = [decoded(tool, f"{name} written as JSON text: read", repairs) for tool in tools]
-            if all(isinstance(tool, dict) for tool in entries):
-                found = entries
-                del rest[name]
-        elif name in rest and rest[name] is None:
+        tools = _definitions(rest.get(name), name, repairs) if found is None else None
+        if tools is not None:
+            found = tools
+        if tools is not None or (name in rest and rest[name] is None):
             del rest[name]
+    if isinstance(rest.get("kwargs"), dict) and rest["kwargs"]:
+        kwargs = dict(rest.pop("kwargs"))
+        for name in (name for name in _TOOLS if name in kwargs):
+            notes: list[str] = []
+            tools = _definitions(kwargs[name], f"kwargs.{name}", notes)
+            if tools is not None and (found is None or _same(tools, found)):
+                found = tools
+                repairs += notes
+                del kwargs[name]
+            elif tools is not None:
+                repairs.append(f"kwargs.{name} differs from the tools that were read: kept in extra.record")
+            elif kwargs[name] is None:
+                del kwargs[name]
+        if kwargs:
+            rest["kwargs"] = kwargs
     return found
 
 
-def _run(rest: dict[str, Any]) -> dict[str, Any]:
+def _definitions(value: Any, name: str, repairs: list[str]) -> list[Any] | None:
+    """Return a list of tool definitions, which may be written as JSON text; None for anything else."""
+    notes: list[str] = []
+    tools = decoded(value, f"{name} written as JSON text: read", notes)
+    if not isinstance(tools, list):
+        return None
+    entries = [decoded(tool, f"{name} written as JSON text: read", notes) for tool in tools]
+    if not all(isinstance(tool, dict) for tool in entries):
+        return None
+    repairs += notes
+    return entries
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare as data: Python takes true for 1, JSON does not."""
+    return digest.canonical(one) == digest.canonical(other)
+
+
+def _run(rest: dict[str, Any], repairs: list[str]) -> dict[str, Any]:
     """Remove the run facts from the record and return them."""
     run: dict[str, Any] = {}
     for name in _TASKS:
@@ -259,15 +290,7 @@ def _run(rest: dict[str, Any]) -> dict[str, Any]:
     model = rest.get("model")
     if isinstance(model, str):
         run["model"] = {"name": rest.pop("model")}
-    sampling = {name: rest.pop(name) for name in _SAMPLING if rest.get(name) is not None}
-    kwargs = rest.pop("kwargs", None)
-    if isinstance(kwargs, dict):
-        sampling |= {name: kwargs[name] for name in kwargs if name not in (*_TOOLS, "extra_body", "model")}
-        left = {name: kwargs[name] for name in ("extra_body", "model") if name in kwargs}
-        if left:
-            rest["kwargs"] = left
-    elif kwargs is not None:
-        rest["kwargs"] = kwargs
+    sampling = _sampling(rest, repairs)
     if sampling:
         run["sampling"] = sampling
     if "raw_messages" in rest:
@@ -275,61 +298,26 @@ def _run(rest: dict[str, Any]) -> dict[str, Any]:
     return run
 
 
-def _respond(rest: dict[str, Any], conversation: Conversation, run: dict[str, Any]) -> None:
-    """Add the response of a request as the last step, with what it cost."""
-    response = rest.get("response")
-    message = _first_choice(response)
-    if message is None or not isinstance(response, dict):
-        return
-    run["mode"] = ", ".join([REQUEST, *filter(None, [run.get("mode")])])
-    written = _first_choice(rest.get("raw_response"))
-    if written is not None and not written.get("tool_calls"):
-        step = conversation.add({"role": "assistant", **written}, "raw_response")
-        del rest["raw_response"]
+def _sampling(rest: dict[str, Any], repairs: list[str]) -> dict[str, Any]:
+    """Remove the sampling parameters from the record and from its `kwargs`, and return them."""
+    sampling = {name: rest.pop(name) for name in _SAMPLING if rest.get(name) is not None}
+    kwargs = rest.get("kwargs")
+    if not isinstance(kwargs, dict):
+        return sampling
+    left: dict[str, Any] = {}
+    for name, value in kwargs.items():
+        if name in (*_TOOLS, "extra_body", "model") or (value is None and name in sampling):
+            left[name] = value
+            continue
+        if name in sampling and not _same(sampling[name], value):
+            rest[name] = sampling[name]
+            repairs.append(f"kwargs.{name} differs from {name}: the latter is kept in extra.record")
+        sampling[name] = value
+    if left or not kwargs:
+        rest["kwargs"] = left
     else:
-        step = conversation.add({"role": "assistant", **message}, "response")
-        del rest["response"]
-        others = {name: value for name, value in response.items() if name not in ("choices", "usage", "model")}
-        rest["response"] = {**others, "choices": [_without_message(choice) for choice in response["choices"]]}
-        if "raw_messages" in rest and written is None:
-            run["rendered"] = True
-    if isinstance(response.get("model"), str):
-        step["model_name"] = response["model"]
-        run.setdefault("model", {"name": response["model"]})
-    stamp = time_text(rest.get("timestamp"))
-    if stamp is not None:
-        step.setdefault("timestamp", stamp)
-    metrics = _metrics(response.get("usage"), rest)
-    if metrics:
-        step["metrics"] = metrics
-
-
-def _first_choice(response: Any) -> dict[str, Any] | None:
-    choices = response.get("choices") if isinstance(response, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return message if isinstance(message, dict) else None
-
-
-def _without_message(choice: Any) -> Any:
-    return {name: value for name, value in choice.items() if name != "message"} if isinstance(choice, dict) else choice
-
-
-def _metrics(usage: Any, rest: dict[str, Any]) -> dict[str, Any]:
-    metrics: dict[str, Any] = {}
-    if isinstance(usage, dict):
-        left = dict(usage)
-        for name in ("prompt_tokens", "completion_tokens"):
-            if type(left.get(name)) is int:
-                metrics[name] = left.pop(name)
-        details = left.get("prompt_tokens_details")
-        if isinstance(details, dict) and type(details.get("cached_tokens")) is int:
-            metrics["cached_tokens"] = details["cached_tokens"]
-        if left:
-            metrics["extra"] = {"usage": left}
-    if type(rest.get("cost")) in (int, float):
-        metrics["cost_usd"] = rest.pop("cost")
-    return metrics
+        del rest["kwargs"]
+    return sampling
 
 
 def _trajectory(

@@ -8,6 +8,7 @@ for is kept in its `extra`, and what had to be read in a special way is named in
   that very text. A text that holds no object becomes `{"_raw": text}`;
 - call ids: made unique over the conversation, with the original in the call's `extra.original_id`; each answer goes to
   the first call of that id that has none yet;
+- a member of a call that its `function` has too, with another value, is kept in `extra.beside_function`;
 - an answer to no call of the step in front of it keeps its id in `extra.original_call_id` and stands unlinked where it
   stood.
 """
@@ -97,7 +98,7 @@ class Conversation:
         _timestamp(rest, step, extra)
         if step["source"] == "agent":
             self._agent(rest, step)
-        extra |= {name: value for name, value in rest.items() if value is not None}
+        _keep(extra, rest)
         if extra:
             step["extra"] = extra
         self.steps.append(step)
@@ -122,21 +123,23 @@ class Conversation:
         call = decoded(call, "tool calls written as JSON text: read", self.repairs)
         rest = dict(call) if isinstance(call, dict) else {"original_call": call}
         function = decoded(rest.pop("function", None), "tool calls written as JSON text: read", self.repairs)
+        extra: dict[str, Any] = {}
         if isinstance(function, dict):
+            beside = {name: rest[name] for name in function if rest.get(name) not in (None, "function", function[name])}
+            if beside:
+                extra["beside_function"] = beside
             rest = {**rest, **function}
         elif function is not None:
             rest["original_function"] = function
         name, said = rest.pop("name", None), rest.pop("id", None)
-        extra: dict[str, Any] = {}
         arguments = _arguments(rest.pop("arguments", None), extra)
         unique = self._unique(said, f"call_{step_id}_{number}", extra)
         if rest.get("type") == "function":
             del rest["type"]
-        extra |= {key: value for key, value in rest.items() if value is not None}
         if not isinstance(name, str):
             self.repairs.append("a tool call without a name: left empty")
-            if name is not None:
-                extra["original_name"] = name
+            _keep(extra, {"original_name": name})
+        _keep(extra, rest)
         entry = {"tool_call_id": unique, "function_name": name if isinstance(name, str) else "", "arguments": arguments}
         if extra:
             entry["extra"] = extra
@@ -172,7 +175,7 @@ class Conversation:
             extra["original_call_id"] = said
             self.repairs.append("answers to no open call of the step in front of them: left unlinked")
         result["content"] = _content(rest, extra, "content" in rest, self.repairs)
-        extra |= {key: value for key, value in rest.items() if value is not None}
+        _keep(extra, rest)
         if extra:
             result["extra"] = extra
         if not self.steps or (self.steps[-1]["source"] != "agent" and "observation" not in self.steps[-1]):
@@ -217,6 +220,15 @@ class _Open:
         return None
 
 
+def _keep(extra: dict[str, Any], rest: dict[str, Any]) -> None:
+    """Add to `extra` what no place was found for, under the next free name like its own; null says nothing."""
+    for name, value in rest.items():
+        if value is not None:
+            while name in extra:
+                name += "_"
+            extra[name] = value
+
+
 def _content(rest: dict[str, Any], extra: dict[str, Any], present: bool, repairs: list[str]) -> Any:
     content = rest.pop("content", None)
     if isinstance(content, str):
@@ -252,8 +264,8 @@ def _part(part: Any) -> dict[str, Any] | None:
 
 def _is_plain(part: dict[str, Any]) -> bool:
     """Return whether nothing of a part is lost in the form that ATIF gives it."""
-    if part["type"] == "text":
-        return len(part) == 2
+    if part["type"] != "image_url":
+        return part["type"] == "text" and len(part) == 2
     image = part.get("image_url")
     return len(part) == 2 and isinstance(image, dict) and len(image) == 1
 

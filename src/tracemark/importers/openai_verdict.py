@@ -59,12 +59,16 @@ def take(record: dict[str, Any], success_reward: float, repairs: list[str]) -> E
         repairs: gets a note for what had to be read in a special way.
     """
     outcome: dict[str, Any] = {"status": "unknown"}
+    decides = None
     for name in REWARDS:
         reward = _number(record.get(name))
         if reward is not None:
-            if reward.__class__ is not record.pop(name).__class__:
-                repairs.append(f"{name} written as text: read as a number")
             outcome = {**outcome_of_reward(reward, success_reward), "rule": name}
+            if isinstance(reward, bool):
+                # the status is all that becomes of it, so it stays in the record where another one gives the status
+                decides = name
+            elif reward.__class__ is not record.pop(name).__class__:
+                repairs.append(f"{name} written as text: read as a number")
             break
     if record.get("error"):
         return Ending({**outcome, "status": "error", "rule": "error"}, ())
@@ -74,6 +78,8 @@ def take(record: dict[str, Any], success_reward: float, repairs: list[str]) -> E
     for name in WORDS:
         if isinstance(record.get(name), str) and record[name] in STATUSES:
             return Ending({**outcome, "status": record.pop(name), "rule": name}, ())
+    if decides is not None:
+        del record[decides]
     return Ending(outcome, tuple(_unread(record)) if outcome["status"] == "unknown" else ())
 
 
