@@ -16,7 +16,8 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.harness.fingerprint import ALGORITHM, file_digest, members
-from tracemark.harness.harness import Harness, load
+from tracemark.harness.loading import load
+from tracemark.harness.version import Harness
 from tracemark.model.harness import COMPONENTS
 
 PAGE = Path(__file__).parent / "format" / "fingerprint.md"

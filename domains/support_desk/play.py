@@ -25,7 +25,8 @@ from support_desk.tasks import Task
 from tracemark import record
 from tracemark.clock import FixedClock
 from tracemark.errors import TracemarkError, UsageError
-from tracemark.harness.harness import Harness, load
+from tracemark.harness.loading import load
+from tracemark.harness.version import Harness
 from tracemark.runner.record import Recorder
 
 POLICY = Path(__file__).with_name("policy.md")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.harness.harness import Harness, load
+from tracemark.harness.loading import load
+from tracemark.harness.version import Harness
 
 FOLDER = Path(__file__).resolve().parents[2] / "harness_versions"
 HARNESSES = ("desk-plain", "desk-labelled")

@@ -16,7 +16,7 @@ from tracemark.acts.corpus import tools_of
 from tracemark.exporters import sft
 from tracemark.exporters.select import Facts
 from tracemark.harness import snapshot
-from tracemark.harness.harness import load
+from tracemark.harness.loading import load
 
 A = "tm1:" + "a" * 64
 KNOWN = Facts(id="1" * 64, fingerprint=A, status="success", tool_calls=1, task="t-1", model="m@1", grader="g")

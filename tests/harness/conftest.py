@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tracemark.findings import Finding
-from tracemark.harness.harness import Harness, examine, load
+from tracemark.harness.loading import examine, load
+from tracemark.harness.version import Harness
 
 MANIFEST = """\
 format: tracemark/harness/1

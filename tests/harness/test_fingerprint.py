@@ -385,7 +385,7 @@ def test_any_order_of_tools_gives_one_identity(bound: dict, rng: random.Random):
 
 def test_the_real_harnesses_of_this_repository_do_not_depend_on_where_they_stand(tmp_path):
     root = Path(__file__).resolve().parents[2]
-    from tracemark.harness.harness import load
+    from tracemark.harness.loading import load
 
     versions = sorted(path.parent for path in (root / "harness_versions").glob("*/harness.yaml"))
     shutil.copytree(root / "domains", tmp_path / "domains", ignore=shutil.ignore_patterns("__pycache__"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.harness.harness import load
+from tracemark.harness.loading import load
 from tracemark.harness.match import Content, Matcher, fits
 from tracemark.harness.templates import EXCERPT
 

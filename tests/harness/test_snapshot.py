@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tracemark import digest
 from tracemark.errors import IntegrityError, NewerFormatError
 from tracemark.harness import snapshot
-from tracemark.harness.harness import load
+from tracemark.harness.loading import load
 from tracemark.harness.match import Content, Matcher
 
 

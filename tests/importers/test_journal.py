@@ -13,7 +13,7 @@ import tracemark
 from tracemark import digest
 from tracemark.clock import FixedClock
 from tracemark.findings import CODES
-from tracemark.harness.harness import load
+from tracemark.harness.loading import load
 from tracemark.importers.base import Context, Imported, Limits, Record, Refused
 from tracemark.importers.journal import IMPORTER, INTERRUPTED
 from tracemark.importers.source import plan, read

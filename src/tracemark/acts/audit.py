@@ -26,8 +26,8 @@ from tracemark.exporters.head import head_in, require_same
 from tracemark.exporters.select import facts
 from tracemark.findings import Finding, Report
 from tracemark.harness.declared import Comparison, compare
-from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, fits
+from tracemark.harness.version import Harness
 from tracemark.importers.atif import content_of
 from tracemark.store.check import decision_refuted
 from tracemark.store.reading import SHORTEST_PREFIX

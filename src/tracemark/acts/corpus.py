@@ -20,8 +20,9 @@ from tracemark.acts.provenance import content_in
 from tracemark.errors import IntegrityError, ManifestError, ParamsError, UnknownNameError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
-from tracemark.harness.harness import SNAPSHOTS, VERSIONS, Harness, known_with_findings
+from tracemark.harness.known import known_with_findings
 from tracemark.harness.match import Matcher
+from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.params import Params
@@ -31,6 +32,9 @@ from tracemark.store.layout import Layout
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions
 from tracemark.store.store import Store
+
+VERSIONS = "harness_versions"
+"""The folder of a corpus that holds harness versions, a folder each."""
 
 NO_HARNESS = "none"
 """What stands for *no harness* where a harness is named: `traces list --harness none`, `stamp --harness none`."""
@@ -88,7 +92,7 @@ class Corpus:
 
     @cached_property
     def _known(self) -> tuple[list[Harness], list[Finding]]:
-        return known_with_findings(self.root)
+        return known_with_findings(self.root, self.root / VERSIONS, Layout(self.root).harnesses)
 
     @property
     def places(self) -> list[Harness]:
@@ -239,7 +243,7 @@ def _stored(path: Path, fingerprint: str) -> Harness:
         problem = IntegrityError(f"the snapshot holds {harness.fingerprint}, which is not its name")
     except IntegrityError as error:
         problem = error
-    raise IntegrityError(problem.message, where=f"{SNAPSHOTS}/{path.name}", hint=problem.hint or "tracemark check")
+    raise IntegrityError(problem.message, where="/".join(path.parts[-3:]), hint=problem.hint or "tracemark check")
 
 
 @contextmanager

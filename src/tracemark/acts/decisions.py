@@ -24,8 +24,8 @@ from tracemark.errors import NegativeAnswerError
 from tracemark.findings import Finding, Report, Severity
 from tracemark.harness import snapshot
 from tracemark.harness.check import check
-from tracemark.harness.harness import Harness
 from tracemark.harness.match import Matcher
+from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
 from tracemark.ledger.params_file import set_accepted
 from tracemark.model.decision import Kind

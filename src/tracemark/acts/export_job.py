@@ -17,8 +17,8 @@ from tracemark.acts.fitting import Fitting
 from tracemark.exporters import sft
 from tracemark.exporters.head import Head, require_same, require_same_conduct
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, Verdict, judge
-from tracemark.harness.harness import Harness
 from tracemark.harness.match import Matcher
+from tracemark.harness.version import Harness
 from tracemark.importers.atif import content_of
 from tracemark.store.row import trajectory_of
 from tracemark.store.segment import Location, read_lines

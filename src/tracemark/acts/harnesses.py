@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tracemark.acts.corpus import Corpus, open_store, place_of
+from tracemark.acts.corpus import VERSIONS, Corpus, open_store, place_of
 from tracemark.acts.pulled import not_pulled
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import check as checks
 from tracemark.harness.diff import compare
-from tracemark.harness.harness import VERSIONS, Harness
+from tracemark.harness.version import Harness
 from tracemark.store.layout import Layout
 from tracemark.store.selection import Selection
 

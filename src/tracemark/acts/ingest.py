@@ -36,7 +36,7 @@ from tracemark.durable import make_folder
 from tracemark.errors import LedgerChainError, NothingReadableError, NotPulledError, TracemarkError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import snapshot
-from tracemark.harness.harness import Harness
+from tracemark.harness.version import Harness
 from tracemark.importers.base import Limits
 from tracemark.importers.source import Job, Plan, plan
 from tracemark.importers.tree import SNAPSHOT_SUFFIX

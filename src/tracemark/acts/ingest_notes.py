@@ -14,8 +14,8 @@ from tracemark import digest
 from tracemark.acts.provenance import declared_name
 from tracemark.acts.stamping import TRACE_DIGITS
 from tracemark.findings import Finding, finding
-from tracemark.harness.harness import Harness
 from tracemark.harness.match import role_of
+from tracemark.harness.version import Harness
 from tracemark.store.state import Statement, harness_named, join
 
 _DIGITS = 16

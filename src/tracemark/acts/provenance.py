@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
-from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content
+from tracemark.harness.version import Harness
 from tracemark.importers.atif import content_of
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, fingerprint_of, weakest

@@ -23,8 +23,8 @@ from typing import Any
 
 from tracemark.acts.provenance import declared_name, distinct, worded
 from tracemark.findings import Finding, finding
-from tracemark.harness.harness import Harness
 from tracemark.harness.match import Content, Judgement, Matcher
+from tracemark.harness.version import Harness
 from tracemark.importers.base import Imported
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, fingerprint_of, lowered, strongest

@@ -19,7 +19,6 @@ from tracemark.findings import Finding, finding
 from tracemark.harness import source
 from tracemark.harness.closure import module_name
 from tracemark.harness.fingerprint import normal
-from tracemark.harness.harness import VERSIONS
 from tracemark.harness.includes import TemplateSyntaxFault, parse
 from tracemark.harness.loading import examine
 from tracemark.harness.match import Matcher
@@ -96,7 +95,7 @@ def _shared_names(harnesses: Sequence[Harness]) -> Iterable[Finding]:
     for harness in harnesses:
         if harness.folder is not None:
             for name in dict.fromkeys((harness.folder.name, harness.name)):
-                answering.setdefault(name, []).append(f"{VERSIONS}/{harness.folder.name}")
+                answering.setdefault(name, []).append("/".join(harness.folder.parts[-2:]))
     for name, places in answering.items():
         if len(places) > 1:
             yield finding("name-shared", ", ".join(places), f"{len(places)} versions answer to {name!r}")

@@ -21,7 +21,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from tracemark.harness.harness import VERSIONS, examine, versions
+from tracemark.acts.corpus import VERSIONS
+from tracemark.harness.known import versions
+from tracemark.harness.loading import examine
 from tracemark.ledger import params
 from tracemark.ledger.params_file import read_params
 from tracemark.store.annotations import INGESTED
@@ -47,7 +49,7 @@ def render(root: Path) -> str:
     Raises:
         ParamsError: when params.yaml, or the file of evaluation tasks that it names, cannot be read.
     """
-    names = [folder.name for folder in versions(root)]
+    names = [folder.name for folder in versions(root / VERSIONS)]
     domains = sorted(path.parent.name for path in (root / "domains").glob("*/play.py"))
     shared = _shared(root)
     stages: dict[str, Any] = {}
@@ -72,7 +74,7 @@ def _shared(root: Path) -> list[str]:
     """Return the folders of the corpus, outside `harness_versions/`, that harness versions import from."""
     top = root.resolve()
     found = set()
-    for version in versions(root):
+    for version in versions(root / VERSIONS):
         harness = examine(version).harness
         for place in (*harness.manifest.roots, *harness.manifest.packages) if harness is not None else ():
             folder = (version / place).resolve()

@@ -13,7 +13,7 @@ from tracemark.acts import health
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.ingest import IngestOptions, IngestReport, ingest
 from tracemark.harness import harness as harnesses
-from tracemark.harness.harness import Harness
+from tracemark.harness.version import Harness
 from tracemark.store.selection import Decisions, Selection, State
 from tracemark.store.store import Store
 

@@ -1,0 +1,77 @@
+"""The harness versions and the snapshots of a corpus, and everything that reads one of them.
+
+A version is what is on disk now; a snapshot leads to the same texts for ever. Which of them a name means is decided
+where the corpus is known.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracemark.digest import FINGERPRINT_PREFIX
+from tracemark.errors import IntegrityError, NewerFormatError
+from tracemark.findings import Finding, finding
+from tracemark.harness.folder import HarnessFolder
+from tracemark.harness.loading import examine
+from tracemark.harness.snapshot import from_bytes
+from tracemark.harness.version import Harness
+from tracemark.model.harness import MANIFEST_NAME
+
+
+def versions(folder: Path) -> list[Path]:
+    """Return the folders of all harness versions in a folder, sorted by name; empty when there is none."""
+    return sorted(path.parent for path in folder.glob(f"*/{MANIFEST_NAME}")) if folder.is_dir() else []
+
+
+def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[list[Harness], list[Finding]]:
+    """Return the harnesses of a corpus, and the findings of those that cannot be read.
+
+    Every folder is there, also where several hold one harness; a snapshot is there where no folder has its fingerprint.
+
+    Args:
+        root: the corpus, from which findings name places.
+        folders: its folder of harness versions, a folder each.
+        snapshots: its folder of snapshots, a file each.
+    """
+    found: list[Harness] = []
+    findings: list[Finding] = []
+    for folder in _folders(folders):
+        examined = examine(folder)
+        if examined.harness is not None:
+            found.append(examined.harness)
+        findings += [
+            finding(problem.code, f"{_place(folder, root)}/{problem.where}", problem.message, problem.hint)
+            for problem in examined.problems
+        ]
+    present = {harness.fingerprint for harness in found}
+    for path in sorted(snapshots.glob("*.json")):
+        if FINGERPRINT_PREFIX + path.stem in present:
+            continue
+        try:
+            harness = _snapshot(path)
+        except (IntegrityError, NewerFormatError) as error:
+            findings.append(finding("snapshot-unreadable", _place(path, root), error.message, error.hint))
+        else:
+            found.append(harness)
+    return found, findings
+
+
+def _place(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def _folders(parent: Path) -> list[Path]:
+    """Return every folder that is, or was meant to be, a harness version: one with files that count."""
+    folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    return [path for path in folders if (path / MANIFEST_NAME).exists() or HarnessFolder(path).walk().files]
+
+
+def _snapshot(path: Path) -> Harness:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise IntegrityError(f"the snapshot cannot be read: {error.strerror}") from None
+    harness = from_bytes(raw)
+    if harness.fingerprint != FINGERPRINT_PREFIX + path.stem:
+        raise IntegrityError(f"the snapshot holds {harness.fingerprint}, which is not its name")
+    return harness

@@ -1,0 +1,70 @@
+"""The harnesses of a corpus: its folders, and the snapshots of what no folder holds any more."""
+
+import shutil
+
+import pytest
+
+from tracemark.harness import snapshot
+from tracemark.harness.known import known_with_findings
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path
+
+
+def stored(root, harness):
+    path = root / "traces/harnesses" / f"{harness.fingerprint.removeprefix('tm1:')}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(snapshot.to_bytes(harness))
+    return path
+
+
+def known(root):
+    return known_with_findings(root, root / "harness_versions", root / "traces" / "harnesses")
+
+
+def test_a_snapshot_answers_when_the_folder_is_gone(root, desk):
+    harness = desk.load()
+    stored(root, harness)
+    desk.write("prompts/system.md", "Edited since.")
+    (edited, kept), findings = known(root)
+    assert (edited.fingerprint, findings) == (desk.fingerprint(), [])
+    assert (kept.folder, kept.identity) == (None, harness.identity)
+
+
+def test_a_snapshot_of_what_a_folder_holds_is_not_known_twice_and_what_is_broken_is_said(root, desk, other):
+    assert known(root / "nowhere") == ([], [])
+    harness = desk.load()
+    stored(root, harness)
+    path = stored(root, harness)
+    path.with_name("0" * 64 + ".json").write_bytes(path.read_bytes())
+    path.with_name("1" * 64 + ".json").write_bytes(b"{")
+    other.write("tools/refund.json", "{")
+    found, findings = known(root)
+    assert [each.folder for each in found] == [desk.path]
+    assert [(finding.code, finding.where) for finding in findings] == [
+        ("schema-invalid", "harness_versions/other/tools/refund.json"),
+        ("snapshot-unreadable", f"traces/harnesses/{'0' * 64}.json"),
+        ("snapshot-unreadable", f"traces/harnesses/{'1' * 64}.json"),
+    ]
+
+
+def test_each_of_two_folders_with_one_fingerprint_is_known(root, desk):
+    shutil.copytree(desk.path, desk.path.with_name("copy"))
+    stored(root, desk.load())
+    found, findings = known(root)
+    assert [(each.folder.name, each.fingerprint) for each in found] == [
+        (name, desk.fingerprint()) for name in sorted(["copy", desk.path.name])
+    ]
+    assert findings == []
+
+
+def test_a_folder_that_lost_its_manifest_is_named_and_one_of_leftovers_is_not(root, desk, other):
+    other.remove("harness.yaml")
+    other.write("../gone/__pycache__/x.pyc", "")
+    found, findings = known(root)
+    assert [each.folder for each in found] == [desk.path]
+    assert [(finding.code, finding.where) for finding in findings] == [
+        ("manifest-file-missing", "harness_versions/other/harness.yaml")
+    ]
