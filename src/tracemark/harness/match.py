@@ -51,7 +51,7 @@ class Content:
     """What of one trace harnesses are compared with; built once per trace by its importer."""
 
     messages: Sequence[tuple[str, str, int | None]] = ()
-    """(role, text, step id) of every text before the agent's first reply, in order."""
+    """(role, text, step id) of every message before the agent's first reply, in order; a producer's events are none."""
     tools: Sequence[dict[str, Any]] | None = None
     """Recorded tool definitions as the source holds them; None when it records none."""
     tools_key: bytes | None = None
