@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tracemark.acts import decisions, health, traces
+from tracemark.acts import decisions, harnesses, health, traces
 from tracemark.errors import NewerFormatError, NoStoreError
 from tracemark.findings import Severity
 
@@ -79,6 +79,14 @@ def test_siblings_that_content_cannot_tell_apart_are_a_warning(shop: Shop) -> No
     write_version(shop.root, "desk_c", handler=" + '.'")
     found = health.check(shop.root).findings
     assert {(one.code, one.severity) for one in found} == {("siblings-alike", Severity.WARNING)}
+
+
+def test_a_harness_that_several_folders_hold_is_named_as_the_list_names_it(shop: Shop) -> None:
+    shutil.copytree(shop.root / "harness_versions" / "desk_a", shop.root / "harness_versions" / "desk_again")
+    report = health.check(shop.root)
+    assert [found.code for found in report.findings] == ["harness-twice"]
+    assert report.findings == harnesses.list_(shop.root).findings
+    assert report.exit_code == 0
 
 
 def test_an_accepted_harness_that_was_edited_before_it_ran_is_a_warning(shop: Shop) -> None:

@@ -83,10 +83,10 @@ def list_(root: Path) -> HarnessList:
 
 def about_several(corpus: Corpus) -> list[Finding]:
     """Return every finding that is about several harness versions of a corpus at once."""
-    return [*_twice(corpus), *checks.together(corpus.harnesses), *accepted_apart(corpus)]
+    return [*twice(corpus), *checks.together(corpus.harnesses), *accepted_apart(corpus)]
 
 
-def _twice(corpus: Corpus) -> Iterator[Finding]:
+def twice(corpus: Corpus) -> Iterator[Finding]:
     """Yield a finding for each fingerprint that several folders have."""
     folders: dict[str, list[Harness]] = {}
     for harness in corpus.places:

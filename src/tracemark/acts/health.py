@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.harnesses import accepted_apart
+from tracemark.acts.harnesses import accepted_apart, twice
 from tracemark.acts.pinned import unpinned
 from tracemark.acts.pulled import not_pulled
 from tracemark.acts.traces import searches_everything
@@ -73,7 +73,7 @@ def check(root: Path) -> CheckReport:
         findings += check_disputes(Layout(root), corpus.store_decisions)
     findings += _params(corpus, decided=not problems)
     findings += corpus.harness_findings
-    findings += checks.together(corpus.harnesses)
+    findings += [*twice(corpus), *checks.together(corpus.harnesses)]
     findings += _apart(corpus)
     findings += _pins(corpus)
     counts = stored.counts
