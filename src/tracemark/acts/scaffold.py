@@ -17,13 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracemark.acts.corpus import Corpus
+from tracemark.acts.corpus import VERSIONS, Corpus
 from tracemark.acts.ingest import INBOX
 from tracemark.durable import make_folder, write_atomic
 from tracemark.errors import UsageError
 from tracemark.findings import Report
 from tracemark.harness.folder import IGNORED
-from tracemark.harness.harness import VERSIONS
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
 
