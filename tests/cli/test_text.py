@@ -76,4 +76,7 @@ def test_a_cut_text_takes_no_more_columns_than_it_may() -> None:
     assert cut("abcdef", 6) == "abcdef"
     assert cut("abcdefg", 6) == "abcde…"
     assert cut("注文注文", 6) == "注文…"
+    assert cut("a/b/c.jsonl:12", 9, end=True) == "…jsonl:12"
+    assert cut("注文注文", 6, end=True) == "…注文"
+    assert cut("abc", 1) == cut("abc", 1, end=True) == "…"
     assert cut("e\u0301e\u0301e\u0301", 2) == "e\u0301…"

@@ -83,6 +83,13 @@ def test_what_fits_is_shown_whole_and_unused_columns_are_left_out() -> None:
     ]
 
 
+def test_of_a_source_the_end_is_kept() -> None:
+    _, first = table(row(source="a/folder/" * 20 + "runs.jsonl:12", task="word " * 30))
+    assert first.startswith(f"{ID[:12]}  success")
+    assert first.endswith("/runs.jsonl:12")
+    assert len(first) <= 120
+
+
 def test_text_of_a_trace_stays_in_its_line() -> None:
     lines = table(row(task="one\x1b[2J\ntwo"))
     assert len(lines) == 2

@@ -89,14 +89,20 @@ def width(text: str) -> int:
     )
 
 
-def cut(text: str, columns: int) -> str:
-    """Return `text` (already visible) as it is when it takes at most so many columns, else its beginning and `…`."""
+def cut(text: str, columns: int, *, end: bool = False) -> str:
+    """Return `text` (already visible) in at most so many columns, `…` for what is cut off.
+
+    Args:
+        text: one line.
+        columns: at least one.
+        end: whether the end is kept, as of a path, and not the beginning.
+    """
     if width(text) <= columns:
         return text
-    end, left = 0, columns - 1
-    for letter in text:
+    kept, left = 0, columns - 1
+    for letter in reversed(text) if end else text:
         left -= width(letter)
         if left < 0:
             break
-        end += 1
-    return text[:end] + "…"
+        kept += 1
+    return "…" + text[len(text) - kept :] if end else text[:kept] + "…"

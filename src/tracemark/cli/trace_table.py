@@ -3,8 +3,8 @@
 Invariants:
 - no line is wider than the terminal, or elsewhere than 120 columns;
 - id and status come first and are always there;
-- ids, digests, numbers and flags are whole; names and texts that are too long end in an ellipsis, but only so far that
-  they still say something;
+- ids, digests, numbers and flags are whole; names and texts that are too long are cut, with an ellipsis at their end (of
+  a source, at its beginning), but only so far that they still say something;
 - where that is not enough, columns are left out, the least telling first. JSON has every member whole.
 """
 
@@ -51,7 +51,7 @@ def write_traces(rows: Sequence[Row], stream: TextIO) -> None:
     columns = _columns(rows)
     room = shutil.get_terminal_size().columns if stream.isatty() else COLUMNS
     widths = _widths({name: max(map(width, texts)) for name, texts in columns.items()}, room)
-    shown = [[cut(text, size) for text in columns[name]] for name, size in widths.items()]
+    shown = [[cut(text, size, end=name == "source") for text in columns[name]] for name, size in widths.items()]
     write_padded(list(zip(*shown, strict=True)), stream)
 
 
