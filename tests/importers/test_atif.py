@@ -896,6 +896,47 @@ def test_an_event_stream_is_one_document(inbox: Inbox, document: Make) -> None:
     assert "event stream" in repairs(item)
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps,
+        lambda header: json.dumps(header, separators=(",", ":")),
+        lambda header: json.dumps({name: header[name] for name in reversed(header)}),
+        lambda header: " " + json.dumps(header).replace("{", "{ ", 1),
+        lambda header: json.dumps(header).replace("__header__", "\\u005f_header__"),
+    ],
+)
+def test_an_event_stream_is_known_by_its_header_however_that_is_written(
+    inbox: Inbox, document: Make, written: Callable[[dict[str, Any]], str]
+) -> None:
+    made = document(schema_version="1.4")
+    header = {"__header__": True, **{name: value for name, value in made.items() if name != "steps"}}
+    inbox.write("a.jsonl", "\n".join([written(header), *map(json.dumps, made["steps"])]) + "\n")
+    item = inbox.read().only
+    assert item.trajectory == document()
+    assert "event stream" in repairs(item)
+
+
+def test_what_a_line_of_an_event_stream_lost_is_named(inbox: Inbox, document: Make) -> None:
+    made = document(schema_version="1.4")
+    header = {"__header__": 7, **{name: value for name, value in made.items() if name != "steps"}}
+    steps = [json.dumps(step) for step in made["steps"]]
+    steps[1] = steps[1].replace('"source"', '"source": "system", "source"')
+    inbox.write("a.jsonl", "\n".join([json.dumps(header), *steps]))
+    item = inbox.read().only
+    assert "duplicate key 'source': the last value was kept" in repairs(item)
+    assert "__header__ 7 left out" in repairs(item)
+
+
+def test_a_document_that_has_its_steps_is_no_header(inbox: Inbox, document: Make) -> None:
+    made = {"__header__": True, **document()}
+    inbox.write("a.json", made)
+    inbox.write("b.jsonl", f"{json.dumps(made)}\n{json.dumps(document(2))}\n")
+    found = inbox.read()
+    assert found.refused == []
+    assert [item.trajectory.get("extra") for item in found.traces] == [{"__header__": True}] * 2 + [None]
+
+
 # real files
 
 

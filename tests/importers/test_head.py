@@ -60,7 +60,7 @@ def is_atif(head: Eager) -> bool:
     version = str(members.get("schema_version", "")).upper().startswith("ATIF")
     by_shape = isinstance(members.get("agent"), dict) and isinstance(members.get("steps"), list)
     early = b'"ATIF-v' in head.data[:400] and isinstance(members.get("agent", {}), dict)
-    stream = "__header__" in members and "schema_version" in members
+    stream = "__header__" in members and "schema_version" in members and "steps" not in members
     return opening or by_shape or early or stream or ("steps" in members and version)
 
 

@@ -27,7 +27,7 @@ ends in `-summarization-…`, steps with `is_copied_context`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -79,6 +79,7 @@ TERMINUS = "terminus-2"
 TERMINUS_CUT = "Task Description:"
 """What Terminus-2 writes between its prompt template and the task."""
 
+_HEADER = "__header__"
 _OPENING = re.compile(rb'\s*(?:\[\s*)?\{\s*"schema_version"\s*:\s*"ATIF-v')
 
 
@@ -99,7 +100,7 @@ class AtifImporter:
         members = head.members
         first = head.value[0] if isinstance(head.value, list) and head.value else head.value
         version = first.get("schema_version") if isinstance(first, dict) else None
-        if "__header__" in members and "schema_version" in members:
+        if _is_header(members) and "schema_version" in members:
             return 80
         if "steps" in members and isinstance(version, str) and version.upper().startswith("ATIF"):
             return 100
@@ -109,7 +110,7 @@ class AtifImporter:
 
     def unit(self, head: Head) -> Unit:
         """Return `line` for JSON lines; an event stream (a header line, then a line a step) is one document."""
-        return "line" if head.lines and "__header__" not in head.members else "document"
+        return "line" if head.lines and not _is_header(head.members) else "document"
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the trace of each document in the record, marked when it is embedded in another."""
@@ -117,12 +118,12 @@ class AtifImporter:
             traces = (self.trace(record, one) for one in documents(record) if isinstance(one, Document))
             yield from (replace(trace, embedded=True) for trace in traces if isinstance(trace, Imported))
             return
-        if record.raw.startswith(b'{"__header__"'):
-            yield from self._stream(record)
-            return
-        for document in documents(record):
+        found = documents(record)
+        for document in found:
             if isinstance(document, Refused):
                 yield document
+            elif _is_header(document.value):
+                yield from self._stream(record, document, found)
             elif _is_array(document.value):
                 for element in elements(record, document):
                     yield element if isinstance(element, Refused) else self.trace(record, element)
@@ -172,22 +173,24 @@ class AtifImporter:
             findings=() if carried.fault is None else (finding("carried-invalid", document.where, carried.fault),),
         )
 
-    def _stream(self, record: Record) -> Iterator[Imported | Refused]:
-        header: dict[str, Any] | None = None
-        repairs: tuple[str, ...] = ("event stream: the header and its steps were put together",)
-        for document in documents(record):
+    def _stream(
+        self, record: Record, first: Document, steps: Iterator[Document | Refused]
+    ) -> Iterator[Imported | Refused]:
+        repairs = ["event stream: the header and its steps were put together", *first.repairs]
+        header = {name: value for name, value in first.value.items() if name != _HEADER}
+        if first.value[_HEADER] is not True:
+            said = digest.canonical(first.value[_HEADER]).decode("utf-8", "replace")
+            repairs.append(f"{_HEADER} {said[:40]} left out")
+        header["steps"] = []
+        for document in steps:
             if isinstance(document, Refused):
                 yield document
             elif not isinstance(document.value, dict):
                 yield refuse("record-not-object", document, f"{_kind(document.value)} in an event stream")
-            elif header is None:
-                header = {key: value for key, value in document.value.items() if key != "__header__"}
-                header["steps"] = []
-                repairs += document.repairs
             else:
                 header["steps"].append(document.value)
-        if header is not None:
-            yield self.trace(record, Document(header, record.raw, record.where, repairs))
+                repairs += document.repairs
+        yield self.trace(record, Document(header, record.raw, record.where, tuple(repairs)))
 
 
 def _facts(
@@ -240,6 +243,11 @@ def content_of(trajectory: dict[str, Any]) -> Content:
 
 def _cut_of(trajectory: dict[str, Any]) -> str | None:
     return TERMINUS_CUT if trajectory["agent"]["name"] == TERMINUS else None
+
+
+def _is_header(value: object) -> bool:
+    """Return whether an object, or the names of its members, begins an event stream: its steps stand behind it."""
+    return isinstance(value, Mapping) and _HEADER in value and "steps" not in value
 
 
 def _is_array(value: object) -> bool:
