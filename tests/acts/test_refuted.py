@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracemark.acts import audit, harnesses, health, traces
+from tracemark.acts import audit, decisions, harnesses, health, traces
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.errors import NegativeAnswerError
 from tracemark.ledger import chain
 from tracemark.model.decision import Kind
 
@@ -81,6 +82,14 @@ def test_every_verb_says_the_same_of_it(shop: Shop) -> None:
     assert [found.code for found in health.check(shop.root).findings] == ["decision-refuted"]
     assert {row["name"]: row["traces"] for row in harnesses.list_(shop.root).harnesses} == {"desk_a": 3, "desk_b": 2}
     assert audit.audit(shop.root, "desk_a").traces == 3
+
+
+def test_it_is_not_said_to_stand_when_somebody_makes_it_again_and_another_one_replaces_it(shop: Shop) -> None:
+    trace = refuted(shop, None)
+    with pytest.raises(NegativeAnswerError, match="the content excludes desk_a"):
+        decisions.stamp(shop.root, [trace], "desk_a", "once more", CLOCK)
+    assert decisions.stamp(shop.root, [trace], "none", "nobody knows", CLOCK).entries.keys() == {trace}
+    assert health.check(shop.root).findings == ()
 
 
 def test_a_decision_that_holds_is_not_blamed_for_one_about_another_trace(shop: Shop) -> None:

@@ -179,7 +179,9 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
     fingerprint = chosen.fingerprint if chosen is not None else None
     with open_store(root) as store:
         named = list(dict.fromkeys(map(store.resolve, traces)))
-        wanted = [one for one in named if corpus.decisions.stamps.get(one, "") != fingerprint]
+        # a decision that the content refutes settles nothing, and is refused for that when it is made again
+        settled = store.applied(corpus.store_decisions, named).stamps
+        wanted = [one for one in named if settled.get(one, "") != fingerprint]
         if not wanted:
             what = "the trace is" if len(named) == 1 else f"the {len(named)} traces are"
             raise NegativeAnswerError(f"{what} settled so already", where=named[0], hint=_audit(named[0]))
