@@ -422,7 +422,7 @@ def test_a_trace_that_was_settled_keeps_the_places_where_an_earlier_statement_wa
     assert (shown.harness, shown.stated) == ("desk_a", ["desk_b"])
     assert [(place["harness"], place["part"]) for place in shown.contradictions] == [("desk_b", "system")]
     (row,) = [row for row in traces.list_(shop.root, traces.TraceFilter()).traces if row["trace_id"] == trace]
-    assert (row["harness"], row["flags"]) == ("desk_a", ["contradicted"])
+    assert (row["harness"], row["flags"]) == ("desk_a", ["settled"])
 
 
 # --- decisions that came in by another way than the verbs
