@@ -3,8 +3,8 @@
 Invariants:
 - no line is wider than the terminal, or elsewhere than 120 columns;
 - id and status come first and are always there;
-- ids, digests, numbers and flags are whole; names and texts that are too long are cut, with an ellipsis at their end (of
-  a source, at its beginning), but only so far that they still say something;
+- ids, digests, numbers and flags are whole; names and texts that are too long are cut, an ellipsis at their end (of a
+  source, at its beginning), but only so far that they still say something;
 - where that is not enough, columns are left out, the least telling first. JSON has every member whole.
 """
 
