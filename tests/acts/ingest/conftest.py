@@ -12,7 +12,7 @@ import pytest
 from tracemark.acts import health
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.ingest import IngestOptions, IngestReport, ingest
-from tracemark.harness import harness as harnesses
+from tracemark.harness import loading
 from tracemark.harness.version import Harness
 from tracemark.store.selection import Decisions, Selection, State
 from tracemark.store.store import Store
@@ -48,7 +48,7 @@ class Desk:
             f"prompt_templates:\n  - {{name: system, file: system.txt, syntax: literal, role: system}}\n{limit}"
         )
         (place / "system.txt").write_text(prompt)
-        return harnesses.load(place)
+        return loading.load(place)
 
     def sibling(self, name: str, steps: int) -> Harness:
         """Write a version that no content tells from desk_a."""
