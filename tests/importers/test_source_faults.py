@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import fcntl
 import io
 import json
 import os
@@ -176,3 +177,40 @@ def test_a_link_to_a_folder_is_named_and_not_followed(inbox: Inbox, document: Ma
         ("symlink-folder", "warning", name, f"a symbolic link to a folder, {target!r}: not followed")
         for name, target in (("latest", "runs"), ("more", ".hidden"), ("self", "."))
     ]
+
+
+BEGUN = [b"", b" \n", b'{"agent":{"na']
+
+
+@pytest.mark.parametrize("written", BEGUN)
+def test_a_journal_that_ended_before_its_first_line_is_an_empty_run(inbox: Inbox, written: bytes) -> None:
+    inbox.write("t-1.journal.jsonl", written)
+    found = inbox.read()
+    assert [(item.code, item.where, item.excerpt) for item in found.refused] == [
+        ("journal-empty", "t-1.journal.jsonl", written)
+    ]
+    assert found.plan.findings == []
+
+
+@pytest.mark.parametrize("written", BEGUN)
+def test_a_journal_that_was_just_created_is_skipped_while_it_is_locked(inbox: Inbox, written: bytes) -> None:
+    path = inbox.write("t-1.journal.jsonl", written)
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        found = inbox.read()
+    assert (found.items, found.refused) == ([], [])
+    assert [(one.code, one.where) for one in found.plan.findings] == [("journal-open", "t-1.journal.jsonl")]
+
+
+@pytest.mark.parametrize(("name", "code"), [("t-1.jsonl", "empty-file"), ("t-1.journal.jsonl.txt", "empty-file")])
+def test_any_other_empty_file_is_refused_as_one(inbox: Inbox, name: str, code: str) -> None:
+    inbox.write(name, b"")
+    assert inbox.read().codes == [code]
+
+
+def test_a_file_that_is_called_a_journal_and_is_none_is_read_as_what_it_is(inbox: Inbox, document: Make) -> None:
+    inbox.write("a.journal.jsonl", document(1))
+    inbox.write("b.journal.jsonl", b"no journal")
+    found = inbox.read()
+    assert [item.source["format"] for item in found.traces] == ["atif"]
+    assert found.codes == ["format-unknown"]

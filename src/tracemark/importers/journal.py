@@ -52,7 +52,7 @@ from tracemark.importers.base import (
 )
 from tracemark.importers.content import observed, walk
 from tracemark.importers.head import Head
-from tracemark.importers.tree import SNAPSHOT_SUFFIX
+from tracemark.importers.tree import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX
 from tracemark.model.harness import COMPONENTS
 
 FORMAT = "tracemark/journal/1"
@@ -60,7 +60,7 @@ FORMAT = "tracemark/journal/1"
 
 _ANY_VERSION = "tracemark/journal/"
 
-SUFFIX = ".journal.jsonl"
+SUFFIX = JOURNAL_SUFFIX
 """How the name of a journal ends."""
 
 INTERRUPTED = {"status": "error", "termination": "interrupted", "rule": "the journal has no end"}

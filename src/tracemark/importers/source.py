@@ -34,7 +34,7 @@ from tracemark.importers.compression import BrokenError, TooMuchError, expanded,
 from tracemark.importers.head import SIZE, SPACE, Head, read_head
 from tracemark.importers.links import Links, may_name
 from tracemark.importers.records import Piece, records, refuse_piece
-from tracemark.importers.tree import Found, files, is_aside
+from tracemark.importers.tree import JOURNAL_SUFFIX, Found, files, is_aside
 
 RANGE = 33_554_432
 """Size of one job in bytes, before it is moved to a line's end."""
@@ -220,6 +220,8 @@ class _Planner:
 
     def _add_recognised(self, piece: Piece, size: int, head: Head) -> None:
         """Plan to read a piece by what it begins with, or refuse it."""
+        if piece.context.name.endswith(JOURNAL_SUFFIX) and not piece.packed and self._is_begun(piece, head):
+            return
         fault = _fault_of(head.data, head.complete)
         if fault:
             self._refuse(fault[0], piece, fault[1])
@@ -238,12 +240,29 @@ class _Planner:
             hint = f"known formats: {', '.join(detect.IMPORTERS.names())}; leave the file out, or state one by --format"
             self._refuse("format-unknown", piece, f"no known format{_shown(head.data)}", hint)
         elif found.importer.name == "journal" and is_locked(Path(piece.path)):
-            self.findings.append(finding("journal-open", piece.label, "still being written: skipped"))
+            self._skip_open(piece)
         else:
             planned = piece._replace(format=found.importer.name, unit=unit)
             self._pieces.append((planned, size))
             if found.importer.name == _LINKING and (not head.complete or may_name(head.data)):
                 self._links.note(planned, head.complete)
+
+    def _is_begun(self, piece: Piece, head: Head) -> bool:
+        """Skip a journal that is being written, and refuse one that ended before its first line; return whether it was.
+
+        By its name alone: what tells a journal by its content stands in the first line.
+        """
+        if is_locked(Path(piece.path)):
+            self._skip_open(piece)
+            return True
+        begun = head.data.lstrip(SPACE)
+        if head.complete and (not begun or (begun[:1] == b"{" and b"\n" not in begun and head.value is None)):
+            self._refuse("journal-empty", piece, "the run ended before the first line of its journal was written")
+            return True
+        return False
+
+    def _skip_open(self, piece: Piece) -> None:
+        self.findings.append(finding("journal-open", piece.label, "still being written: skipped"))
 
     def _refuse(self, code: str, piece: Piece, message: str, hint: str | None = None) -> None:
         self.refused.append(partial(refuse_piece, code, piece, message, hint))

@@ -24,6 +24,9 @@ from tracemark.importers.base import EXCERPT, Refused
 SNAPSHOT_SUFFIX = ".harness.json"
 """How the name of a harness snapshot beside a journal ends; before it stand the 64 digits of its fingerprint."""
 
+JOURNAL_SUFFIX = ".journal.jsonl"
+"""How the name of a journal of our own recorder ends, also before anything is written in it."""
+
 _ASIDE = ("batch.yaml", "__pycache__", "Thumbs.db", "desktop.ini")
 _ASIDE_ENDS = (".dvc", SNAPSHOT_SUFFIX, "~", ".swp", ".lock")
 _JOB_FILES = ("result.json", "config.json", "job.log", "lock.json")

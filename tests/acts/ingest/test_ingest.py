@@ -229,6 +229,15 @@ def test_a_prompt_that_the_harness_did_not_render_contradicts_the_recorder(desk)
     assert "stamp-contradicted" in codes(report)
 
 
+def test_a_run_that_never_began_is_skipped_every_time(desk) -> None:
+    desk.write("batch/runs.jsonl", desk.document("t-1"))
+    desk.put("batch/killed.journal.jsonl", b"")
+    for ingested in (1, 0):
+        report = desk.ingest()
+        assert (report.ingested, report.refused, report.skipped, report.exit_code) == (ingested, 0, 1, 0)
+        assert codes(report) == ["journal-empty"]
+
+
 # --- sub-agents
 
 
