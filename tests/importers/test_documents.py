@@ -110,19 +110,58 @@ def test_an_element_has_its_own_bytes_place_and_repairs() -> None:
     assert [note.partition(" ")[0] for note in third.repairs] == ["byte", "duplicate"]
 
 
-@given(
-    st.lists(st.recursive(st.integers() | st.text(st.characters()) | st.none(), st.lists), min_size=1, max_size=8),
-    st.sampled_from([None, 0, 2]),
-    st.booleans(),
+INNER = st.recursive(
+    st.integers() | st.floats(allow_nan=False) | st.text(st.characters()) | st.none(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(), max_size=3), inner),
 )
-def test_an_element_is_read_as_it_would_be_alone(values: list[object], indent: int | None, ascii_only: bool) -> None:
-    raw = json.dumps(values, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+WRITTEN = st.builds(
+    lambda values, indent, ascii_only, separators: json.dumps(
+        values, indent=indent, ensure_ascii=ascii_only, separators=separators
+    ).encode("utf-8", "surrogatepass"),
+    st.lists(INNER | st.dictionaries(st.text(st.characters(), max_size=3), INNER), min_size=1, max_size=8),
+    st.sampled_from([None, None, 0, 2]),
+    st.booleans(),
+    st.sampled_from([(",", ":"), (", ", ": ")]),
+)
+
+
+@given(WRITTEN)
+def test_an_element_is_read_as_it_would_be_alone(raw: bytes) -> None:
+    position = 0
     for found in split(raw):
         assert isinstance(found, Document)
         [alone] = documents(Record(found.raw, "", "", repairs=("byte order mark removed",)))
         assert isinstance(alone, Document)
         assert (found.value, found.repairs) == (alone.value, alone.repairs)
-        assert found.raw in raw
+        position = raw.index(found.raw, position) + len(found.raw)
+
+
+def test_an_element_of_a_compact_array_ends_where_it_does_also_beside_others() -> None:
+    parts = [
+        b'{"a":1}',
+        b'{"a":1.50}',
+        b"1.50",
+        b'{"a":1,"a":2}',
+        b'{"a":[{}]}',
+        b'{"a": 1}',
+        b'{"b":NaN}',
+        b'{"c":"]"}',
+    ]
+    found = split(b"[" + b",".join(parts) + b"]")
+    assert [getattr(item, "raw", None) for item in found] == parts
+    assert [len(getattr(item, "repairs", ())) for item in found] == [1, 1, 1, 2, 1, 1, 2, 1]
+
+
+def test_a_compact_array_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[str] = []
+    real = json.JSONDecoder.raw_decode
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", lambda *a, **k: decoded.append("again") or real(*a, **k))
+    values = [{"a": number, "b": [{"c": None}, "]"]} for number in range(9)]
+    for separators, times in (((",", ":"), 0), ((", ", ": "), 9)):
+        decoded.clear()
+        found = split(json.dumps(values, separators=separators).encode())
+        assert [getattr(item, "value", None) for item in found] == values
+        assert len(decoded) == times
 
 
 @pytest.mark.parametrize("depth", [200, 300, *range(900, 1030, 10)])

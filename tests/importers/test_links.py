@@ -186,3 +186,13 @@ def test_a_link_into_another_given_folder_is_none(inbox: Any, document: Make, tm
     outside.write_text(json.dumps(document(2)))
     inbox.write("a.json", naming(document(1), trajectory_path=str(outside)))
     assert roles(inbox) == {"s-1": None}
+
+
+def test_an_array_is_cut_into_its_elements_once(inbox: Any, document: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: list[str] = []
+    real = json.JSONDecoder.raw_decode
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", lambda *a, **k: decoded.append("cut") or real(*a, **k))
+    parent = naming(document(1), trajectory_id="kid")
+    inbox.write("all.json", json.dumps([parent, document(2, trajectory_id="kid"), document(3)], indent=2))
+    assert roles(inbox) == {"s-1": None, "s-2": "subagent", "s-3": None}
+    assert len(decoded) == 3

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tracemark import engine
-from tracemark.importers.base import Context, Document, Refused
+from tracemark.importers.base import Context, Refused
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded
-from tracemark.importers.documents import documents, elements
+from tracemark.importers.documents import documents
 from tracemark.importers.records import Piece, records
 
 _REFERENCE = b"_trajectory_ref"
@@ -76,10 +76,9 @@ class Links:
             for document in documents(record):
                 if isinstance(document, Refused):
                     continue
-                inner = elements(record, document) if isinstance(document.value, list) else (document,)
-                for element in inner:
-                    if isinstance(element, Document) and isinstance(element.value, dict):
-                        self._note(piece, element.value)
+                for value in document.value if isinstance(document.value, list) else (document.value,):
+                    if isinstance(value, dict):
+                        self._note(piece, value)
 
     def _note(self, piece: Piece, document: dict[str, Any]) -> None:
         own = set(_ids(document))
