@@ -255,6 +255,24 @@ def test_a_missing_or_damaged_catalogue_is_a_finding(filled: Layout) -> None:
     assert not filled.catalogue.exists()
 
 
+def test_a_catalogue_that_is_damaged_beyond_its_first_page_is_a_finding(filled: Layout) -> None:
+    before = check(filled)
+    size = filled.catalogue.stat().st_size
+    assert size > 4096
+    with filled.catalogue.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 4096))
+    damaged = check(filled)
+    assert [one.code for one in damaged.findings] == ["catalogue-differs"]
+    assert damaged.counts == before.counts
+    assert set(damaged.proved) == {sentence for sentence in before.proved if "the catalogue holds" not in sentence}
+    assert check_disputes(filled, Decisions()) == []
+    assert check_decisions(filled, {"0" * 64: "tm1:" + "0" * 64}, None) == []
+    with Store.open(filled.root) as store:
+        assert [one.code for one in store.findings] == ["catalogue-rebuilt"]
+    assert codes(check(filled)) == set()
+
+
 def test_a_missing_snapshot_and_one_that_gives_another_fingerprint_are_found(make, filled: Layout) -> None:
     path = filled.snapshot(make.fingerprint("a"))
     path.write_bytes(digest.canonical({"fingerprint": make.fingerprint("b")}) + b"\n")

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tracemark import digest, engine
 from tracemark.digest import JSON
@@ -29,6 +30,8 @@ from tracemark.store.statements import restated, untrue
 _SHOWN = 20
 _BATCH = 256
 _OF_ROWS = ("catalogue-differs", "stored-not-indexed", "file-damaged")
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,47 @@ class _Examined:
     """Traces that annotations are about, but those that are stored before their traces."""
 
 
+@dataclass(slots=True)
+class _Asked:
+    """A catalogue that is only asked, and no more once it could not answer: any of its pages may be damaged."""
+
+    name: str
+    reader: Reader | None = None
+    """What answers; None where nothing does."""
+    findings: list[Finding] = field(default_factory=list)
+    """Why nothing does."""
+
+    @classmethod
+    def open(cls, layout: Layout, opened: ExitStack) -> _Asked:
+        """Open the catalogue of a corpus, for as long as `opened` is."""
+        asked = cls(layout.catalogue.name)
+        if not layout.catalogue.exists():
+            asked._give_up("there is no catalogue; any command that opens the store makes it")
+            return asked
+        try:
+            # a file that is no database is opened all the same, and found out by the first question
+            asked.reader = opened.enter_context(closing(Reader.open(layout.catalogue)))
+        except CatalogueError as error:
+            asked._give_up(f"the catalogue cannot be read: {error}")
+        if asked.ask(Reader.version, SCHEMA) != SCHEMA:
+            asked._give_up("the catalogue has another version's schema")
+        return asked
+
+    def ask(self, question: Callable[[Reader], _Answer], otherwise: _Answer) -> _Answer:
+        """Return the answer to a question; `otherwise` where none can be had, with one finding for all of them."""
+        if self.reader is None:
+            return otherwise
+        try:
+            return question(self.reader)
+        except CatalogueError as error:
+            self._give_up(f"the catalogue cannot be read: {error}")
+            return otherwise
+
+    def _give_up(self, why: str) -> None:
+        self.reader = None
+        self.findings.append(finding("catalogue-differs", self.name, why))
+
+
 def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -> Checked:
     """Derive again whatever can be derived in a store.
 
@@ -82,8 +126,9 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
     names = layout.data_files()
     known = set(layout.snapshots())
     with ExitStack() as opened:
-        catalogue, findings = _catalogue(layout, opened)
-        entered = catalogue.files() if catalogue is not None else {}
+        catalogue = _Asked.open(layout, opened)
+        entered: dict[str, int] = catalogue.ask(Reader.files, {})
+        findings: list[Finding] = []
         counts = dict.fromkeys(("files", "bytes", "traces", "annotations", "refused", "harnesses"), 0)
         ids: set[bytes] = set()
         about: dict[bytes, str] = {}
@@ -98,8 +143,7 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
             ids.update(row.id for row, _ in examined.traces)
             about.update(dict.fromkeys(examined.about, name))
             missing.update({f: name for row, _ in examined.traces if (f := row.fingerprint) and f not in known})
-            if catalogue is not None:
-                findings += _compare(catalogue, entered, examined)
+            findings += catalogue.ask(partial(_compare, entered=entered, examined=examined), [])
         findings += [
             finding("snapshot-missing", name, f"traces name the harness {f}, of which no snapshot is stored")
             for f, name in sorted(missing.items())
@@ -110,13 +154,14 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
         ]
         findings += _snapshots(layout, fingerprint_of)
         counts["harnesses"] = len(known)
-        if catalogue is not None:
+        if catalogue.reader is not None:
             findings += _files(entered.keys(), names)
             # states are compared by the catalogue's own rows, and mean something only where these are right
             if not any(found.code in _OF_ROWS for found in findings):
-                findings += _compare_states(catalogue, layout)
+                findings += catalogue.ask(partial(_compare_states, layout=layout), [])
         findings += [finding("stranger-file", name, "it is no part of a store") for name in layout.strangers()[:_SHOWN]]
-        return Checked(tuple(findings), _proved(counts, fingerprint_of is not None, catalogue is not None), counts)
+        proved = _proved(counts, fingerprint_of is not None, catalogue.reader is not None)
+        return Checked((*catalogue.findings, *findings), proved, counts)
 
 
 def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None) -> list[Finding]:
@@ -128,11 +173,9 @@ def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: 
         excludes: what compares content with a harness; None asks the statements alone.
     """
     with ExitStack() as opened:
-        catalogue, _ = _catalogue(layout, opened)
-        if catalogue is None:
-            return []
+        catalogue = _Asked.open(layout, opened)
         try:
-            void = _void(catalogue, layout, stamps, excludes)
+            void: dict[str, str] = catalogue.ask(lambda reader: _void(reader, layout, stamps, excludes), {})
         except IntegrityError:
             # the file that is damaged is a finding already
             return []
@@ -148,7 +191,7 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
     """
     number, first = 0, ""
     with ExitStack() as opened:
-        catalogue, _ = _catalogue(layout, opened)
+        catalogue = _Asked.open(layout, opened).reader
         if catalogue is None:
             return []
         try:
@@ -254,43 +297,28 @@ def _examine_line(examined: _Examined, location: Location, line: bytes) -> None:
         examined.statements.append((*project_refused(line, value), location))
 
 
-def _catalogue(layout: Layout, opened: ExitStack) -> tuple[Reader | None, list[Finding]]:
-    """Open the catalogue to be asked only, for as long as `opened` is; None, and why, where that cannot be."""
-    name = layout.catalogue.name
-    if not layout.catalogue.exists():
-        return None, [
-            finding("catalogue-differs", name, "there is no catalogue; any command that opens the store makes it")
-        ]
-    try:
-        # a file that is no database is opened all the same, and found out by the first question
-        reader = opened.enter_context(closing(Reader.open(layout.catalogue)))
-        if reader.version() == SCHEMA:
-            return reader, []
-    except CatalogueError as error:
-        return None, [finding("catalogue-differs", name, f"the catalogue cannot be read: {error}")]
-    return None, [finding("catalogue-differs", name, "the catalogue has another version's schema")]
-
-
-def _compare(catalogue: Reader, entered: Mapping[str, int], examined: _Examined) -> Iterator[Finding]:
+def _compare(catalogue: Reader, entered: Mapping[str, int], examined: _Examined) -> list[Finding]:
     name = examined.job.name
     if name not in entered:
-        return
+        return []
     if name.startswith("segments/"):
         same = catalogue.traces_in(name) == set(examined.traces)
     else:
         table = "refused" if name.startswith("refused/") else "annotations"
         same = catalogue.statements_in(table, name) == set(examined.statements)
     lines = len(examined.traces) + len(examined.statements)
-    if not same or catalogue.links_in(name) != examined.links or entered[name] != lines:
-        yield finding("catalogue-differs", name, "the catalogue holds something else of this file than its lines say")
+    if same and catalogue.links_in(name) == examined.links and entered[name] == lines:
+        return []
+    return [finding("catalogue-differs", name, "the catalogue holds something else of this file than its lines say")]
 
 
-def _compare_states(catalogue: Reader, layout: Layout) -> Iterator[Finding]:
+def _compare_states(catalogue: Reader, layout: Layout) -> list[Finding]:
     """Compare the present states that the catalogue keeps with what the statements give."""
     wrong = [*catalogue.misplaced(), *untrue(catalogue, layout, catalogue.restatable())]
-    if wrong:
-        message = f"the present state of {len(wrong)} traces is not what their statements give: {wrong[0].hex()}"
-        yield finding("catalogue-differs", layout.catalogue.name, message + (", …" if len(wrong) > 1 else ""))
+    if not wrong:
+        return []
+    message = f"the present state of {len(wrong)} traces is not what their statements give: {wrong[0].hex()}"
+    return [finding("catalogue-differs", layout.catalogue.name, message + (", …" if len(wrong) > 1 else ""))]
 
 
 def _files(entered: Collection[str], names: list[str]) -> Iterator[Finding]:
