@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from tracemark.acts.traces import TraceFound
 from tracemark.cli.layout import brief, cell, label, write_padded
 from tracemark.cli.text import cut, width
 
@@ -45,6 +46,9 @@ _LEFT_OUT = (
 
 _GAP = 2
 
+_SEARCHED = "the task, the first user message, the last message and the names of the tools"
+"""What of a trace the index holds that is not one of everything."""
+
 
 def write_traces(rows: Sequence[Row], stream: TextIO) -> None:
     """Write rows (members as `traces list` documents them) as a table to `stream`; unused columns are left out."""
@@ -53,6 +57,17 @@ def write_traces(rows: Sequence[Row], stream: TextIO) -> None:
     widths = _widths({name: max(map(width, texts)) for name, texts in columns.items()}, room)
     shown = [[cut(text, size, end=name == "source") for text in columns[name]] for name, size in widths.items()]
     write_padded(list(zip(*shown, strict=True)), stream)
+
+
+def about_search(found: TraceFound) -> str | None:
+    """Return what must be known of a search as a whole: that its answer is cut short, or in what nothing was found."""
+    if found.more:
+        return f"{len(found.traces)} shown, and there are more; --limit N shows so many"
+    if found.traces:
+        return None
+    if found.everything:
+        return "no traces: the whole text of every trace was searched"
+    return f"no traces: searched were {_SEARCHED}; after `tracemark reindex --text` everything is searched"
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
