@@ -159,6 +159,7 @@ def test_text_parts_become_one_text_as_chat_templates_make_it_so_that_a_column_h
         ("context-rewritten", [USER, {**END, "extra": {"context_management": {"boundary": "replace"}}}], {}),
         ("context-rewritten", [USER, {**END, "extra": {"context_management": "compaction"}}], {}),
         ("stray-observation", [{**SYSTEM, "observation": {"results": [result(call_id=None)]}}, END], {}),
+        ("event", [{**SYSTEM, "observation": {"results": []}}, USER, END], {}),
         ("unlinked-results", [USER, act(call("a", "c1"), call("b", "c2"), results=[result(call_id=None)])], {}),
         ("unlinked-results", [USER, act(call(), results=[result(), result()])], {}),
         ("unlinked-results", [USER, act(call(), results=[result(), result(call_id=None)])], {}),
@@ -194,6 +195,15 @@ def test_text_parts_become_one_text_as_chat_templates_make_it_so_that_a_column_h
 def test_what_makes_no_row_says_why(expected: str, steps: list[dict[str, Any]], more: dict[str, Any]) -> None:
     assert detail(*steps, **more) == expected
     assert expected in sft.DETAILS
+
+
+def test_what_openhands_recalls_is_an_event_and_no_system_message() -> None:
+    recalled = {**SYSTEM, "message": "Retrieving content for: deploy"}
+    document = {"agent": {"name": "openhands", "version": "1"}, "steps": [recalled, USER, END]}
+    facts = Facts(id="1" * 64, fingerprint=A, status="success", tool_calls=0)
+    assert sft.render(document, facts).untrainable == "event"
+    document["agent"] = {"name": "another", "version": "1"}
+    assert sft.render(document, facts).untrainable is None
 
 
 def test_what_the_facts_say_against_a_row_is_repeated() -> None:

@@ -33,6 +33,7 @@ from tracemark.digest import JSON
 from tracemark.exporters import order, rewritten
 from tracemark.exporters.select import Facts
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
+from tracemark.importers.content import is_event
 
 NAME = "sft"
 """The exporter's name, in manifests and in the kind of its annotations (`exports.sft`)."""
@@ -66,6 +67,7 @@ DETAILS = {
     "user-calls": "the user's side called tools",
     "context-rewritten": "the harness rewrote the context during the run, so no single conversation was seen",
     "stray-observation": "an observation belongs to no agent step",
+    "event": "what the agent's program did stands among the messages, and what the model saw of it is not known",
     "unlinked-results": "it cannot be told which result answers which call",
     "rewritten": "an importer had to write, or to leave out, a part of what was said or called",
     "media": "an image or a sound is part of the conversation, and the store does not hold its bytes",
@@ -152,6 +154,8 @@ def _messages(trajectory: Mapping[str, JSON]) -> list[dict[str, JSON]]:
             messages += _answers(calls, results)
         elif results:
             raise _UntrainableError("stray-observation")
+        elif is_event(step, trajectory):
+            raise _UntrainableError("event")
         else:
             messages.append({"role": step["source"], "content": _content(step.get("message"))})
     if not spoken:

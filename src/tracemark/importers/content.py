@@ -11,7 +11,7 @@ nobody named; they enter no fingerprint.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracemark import digest
@@ -99,7 +99,7 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
         if waiting:
             if step["source"] == "agent" and get("llm_call_count") != 0:
                 waiting = False
-            elif not _is_event(step, trajectory):
+            elif not is_event(step, trajectory):
                 messages.append((step["source"], text_of(step["message"]), index))
         observation, tool_calls = get("observation"), get("tool_calls")
         results: Sequence[dict[str, Any]] = observation["results"] if observation else ()
@@ -131,7 +131,7 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
     return content, is_linked
 
 
-def _is_event(step: dict[str, Any], trajectory: dict[str, Any]) -> bool:
+def is_event(step: Mapping[str, Any], trajectory: Mapping[str, Any]) -> bool:
     """Return whether a system step tells what the producer did, and is no message that the model was sent.
 
     A step with an observation is an operation of the system. OpenHands writes what it recalls as system steps.
