@@ -134,6 +134,43 @@ def test_evaluation_tasks_can_stand_in_a_file_one_a_line(file: Path) -> None:
     assert (given.evaluation, given.evaluation_file) == ({"t-1"}, None)
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_a_byte_order_mark_and_white_space_belong_to_no_id(file: Path, ends: str) -> None:
+    (file.parent / "eval.txt").write_bytes(ends.join(["\ufefft-1", "t-2 \t", "\u00a0t-3", ""]).encode())
+    assert read(file, "evaluation: {tasks: {file: eval.txt}}\n").evaluation == {"t-1", "t-2", "t-3"}
+    assert read(file, "evaluation: {tasks: [' t-1', 't-2\t']}\n").evaluation == {"t-1", "t-2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('["t-1", "t-2"]\n', 1),
+        ('t-1\n  "t-2",\n', 2),
+        ('# frozen\n{"tasks": ["t-1"]}\n', 2),
+        ("t-1\n- t-2\n", 2),
+        ("t-1\x0ct-2\n", 1),
+        ("t-1\n\nt\x00-2\n", 3),
+        ("t-1\n\ufefft-2\n", 2),
+        ("t-1\u2028t-2\n", 1),
+    ],
+)
+def test_a_line_that_is_no_id_is_refused_with_its_place(file: Path, text: str, line: int) -> None:
+    (file.parent / "eval.txt").write_text(text)
+    with pytest.raises(ParamsError) as caught:
+        read(file, "evaluation: {tasks: {file: eval.txt}}\n")
+    assert caught.value.where == f"eval.txt:{line}"
+
+
+@pytest.mark.parametrize("task", ["t\\0", "t\\e[1m", "a\\nb", " ", "\\ufefft"])
+def test_an_id_that_nobody_can_see_is_refused_in_a_list_too(file: Path, task: str) -> None:
+    with pytest.raises(ParamsError, match="control characters"):
+        read(file, f'evaluation:\n  tasks: ["{task}"]\n')
+
+
+def test_a_list_takes_an_id_that_looks_like_json(file: Path) -> None:
+    assert read(file, "evaluation: {tasks: ['[1]']}\n").evaluation == {"[1]"}
+
+
 def test_a_missing_file_of_evaluation_tasks_is_an_error_and_no_empty_list(file: Path) -> None:
     with pytest.raises(ParamsError, match=r"eval\.txt"):
         read(file, "evaluation: {tasks: {file: eval.txt}}\n")

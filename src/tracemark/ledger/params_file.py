@@ -10,7 +10,8 @@ is written before this file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -151,6 +152,12 @@ _Check = Callable[[Any], Any]
 _GREATEST = 2**63 - 1
 """The greatest number: sizes and counts beyond it are none that any system has."""
 
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff]")
+"""What nobody sees in an id and no id means: control characters, line ends, a byte order mark within a text."""
+
+_NO_LINE_OF_IDS = re.compile(r"""[\[\]{}"]|- """)
+"""How lines of JSON, and of a list in YAML, begin."""
+
 
 class _UnusableError(Exception):
     """A value is not what was expected."""
@@ -207,9 +214,17 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_text(item) for item in value)
 
 
+def _task(text: str) -> str:
+    """Return a task id as traces name tasks: with white space around it or what no one sees in it, it is none's."""
+    task = text.strip()
+    if not task or _UNSEEN.search(task):
+        raise _UnusableError("expected the id of a task, without control characters")
+    return task
+
+
 def _tasks(value: Any) -> tuple[str, ...] | PurePosixPath:
     if not isinstance(value, dict):
-        return _texts(value)
+        return tuple(map(_task, _texts(value)))
     if list(value) != ["file"]:
         raise _UnusableError("expected a list of task ids, or {file: PATH}")
     file = PurePosixPath(_text(value["file"]))
@@ -293,11 +308,31 @@ def _evaluation(tasks: tuple[str, ...] | PurePosixPath, path: Path) -> frozenset
     try:
         if not file.resolve().is_relative_to(path.parent.resolve()):
             raise ParamsError("evaluation.tasks: the file lies outside the corpus", where=f"{path.name}: {tasks}")
-        lines = file.read_bytes().decode("utf-8").splitlines()
+        text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ParamsError(f"evaluation.tasks: {tasks}: not UTF-8", where=path.name) from None
     except (OSError, ValueError, RuntimeError) as error:
         # ValueError: no name of a file; RuntimeError: a symbolic link to itself
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ParamsError(f"evaluation.tasks: {tasks}: {reason}", where=path.name) from None
-    return frozenset(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    return frozenset(_listed(text, tasks.as_posix()))
+
+
+def _listed(text: str, name: str) -> Iterator[str]:
+    """Yield the ids in a file; a line that is meant otherwise would be an id that no task has, so that its task leaks.
+
+    Raises:
+        ParamsError: at such a line.
+    """
+    for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        hint = "write one id a line and nothing else; a list in params.yaml takes any id"
+        if _NO_LINE_OF_IDS.match(line.lstrip()):
+            raise ParamsError(
+                f"evaluation.tasks: expected the id of a task, not {_shown(line)}", where=f"{name}:{number}", hint=hint
+            )
+        try:
+            yield _task(line)
+        except _UnusableError as error:
+            raise ParamsError(f"evaluation.tasks: {error}, not {_shown(line)}", where=f"{name}:{number}") from None
