@@ -275,7 +275,8 @@ def test_the_reward_that_counts_as_success_is_a_parameter(journal: Path) -> None
     raw = changed(
         journal, lambda event: {**event, "outcome": {"reward": 0.5}} if event["event"] == "outcome" else event
     )
-    assert imported(journal, raw, limits=Limits(success_reward=0.5)).outcome == {"status": "success", "reward": 0.5}
+    outcome = imported(journal, raw, limits=Limits(success_reward=0.5)).outcome
+    assert outcome == {"status": "success", "reward": 0.5, "rule": "reward"}
 
 
 def test_the_batch_fills_what_the_run_does_not_say(journal: Path) -> None:

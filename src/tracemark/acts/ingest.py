@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 from tracemark import digest, engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
-from tracemark.acts.ingest_notes import Seen, contested, dropped, unseen
+from tracemark.acts.ingest_notes import Seen, contested, dropped, rederived, unseen
 from tracemark.acts.known import JobContext, Known, Settled
 from tracemark.acts.pinned import not_pinned, require_pulled
 from tracemark.durable import make_folder
@@ -356,6 +356,7 @@ def _closing(tally: _Tally, known: Mapping[str, Harness]) -> list[Finding]:
     """Return what can be said only when all traces have been seen."""
     reasons = {"refuted": tally.refuted, "outdated": tally.outdated}
     found = list(dropped({reason: (tally.count[reason], first) for reason, first in reasons.items()}))
+    found += rederived(tally.count["rederived"])
     for fingerprint, seen in tally.seen.items():
         found += unseen(known[fingerprint], seen)
     return found

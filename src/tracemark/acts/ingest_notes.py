@@ -16,6 +16,7 @@ from tracemark.acts.stamping import TRACE_DIGITS
 from tracemark.findings import Finding, finding
 from tracemark.harness.match import role_of
 from tracemark.harness.version import Harness
+from tracemark.ledger import params
 from tracemark.store.state import Statement, harness_named, join
 
 _DIGITS = 16
@@ -87,6 +88,14 @@ def dropped(reasons: Mapping[str, tuple[int, str | None]]) -> Iterator[Finding]:
         message = f"{_keep(outdated)}: the name stated now meant it when they were stored"
         hint = "to state the harness that the name means now, name it by its fingerprint"
         yield finding("claim-dropped", f"trace {(trace or '')[:TRACE_DIGITS]}", message, hint)
+
+
+def rederived(number: int) -> Iterator[Finding]:
+    """Yield the finding that `number` known traces keep a status which another `ingest.success_reward` gave them."""
+    if number:
+        each = "1 trace keeps" if number == 1 else f"{number} traces keep"
+        message = f"{each} the status that another value of it gave"
+        yield finding("reward-rule-changed", f"{params.NAME}: ingest.success_reward", message)
 
 
 def _keep(number: int) -> str:

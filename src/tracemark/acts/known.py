@@ -28,6 +28,7 @@ from tracemark import __version__, digest
 from tracemark.acts.ingest_job import line_of
 from tracemark.acts.provenance import declared_name
 from tracemark.acts.readings import Readings, readings_of
+from tracemark.acts.worth import is_claim, is_refuted, names_another, replaced, without_rederived_status
 from tracemark.model.annotation import build
 from tracemark.model.stamp import evidence_of, fingerprint_of
 from tracemark.store.annotations import INGESTED, OUTCOMES, SOURCES, STAMPS
@@ -44,7 +45,6 @@ TOOL = {"name": "ingest", "version": __version__}
 
 _BATCH = 256
 _NOWHERE = Location(0, 0, 0, 0)
-_OF_A_CLAIM = frozenset({"corroborated", "claimed", "unrecorded"})
 
 _Entry = tuple[bytes, Projection]
 
@@ -58,10 +58,11 @@ class Settled:
     annotations: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {kind: [] for kind in INGESTED})
     """New statements, by kind."""
     count: Counter[str] = field(default_factory=Counter)
-    """`ingested`, `duplicates`, `strengthened`, `contested`, `reimported`, and `outdated`: claims that are left out
-    because their name meant the harness that the trace has when it was stored."""
+    """`ingested`, `duplicates`, `strengthened`, `contested`, `reimported`; `outdated`: claims that are left out
+    because their name meant the harness that the trace has when it was stored; and `rederived`: statuses that are left
+    out because the known one was made of the same reward under another `ingest.success_reward`."""
     outdated: str | None = None
-    """The first trace of the last kind."""
+    """The first trace of an `outdated` claim."""
     disputed: dict[str, list[Statement]] = field(default_factory=dict)
     """What is said of each trace that statements disagree about since now."""
     strengthened: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -218,6 +219,10 @@ class Known:
         self, statement: Statement, said: list[Statement], trace_id: str, context: JobContext, settled: Settled
     ) -> None:
         """Judge one more copy of a trace by what was said of it, and remember what the copy says."""
+        silent = without_rederived_status(statement, said)
+        if silent is not None:
+            settled.count["rederived"] += 1
+            statement = silent
         if self._is_outdated(statement, said, context.name_of(trace_id, statement)):
             _leave_out(trace_id, settled)
             statement = statement._replace(harness=None)
@@ -238,13 +243,13 @@ class Known:
         So it is where the name was given before, for a harness that no folder holds any more. A claim that the content
         refutes is judged as such.
         """
-        if name is None or (claim.harness or {}).get("contradictions") or not _is_claim(claim):
+        if name is None or (claim.harness or {}).get("contradictions") or not is_claim(claim):
             return False
         return any(
             declared_name(other.harness) == name
             and (fingerprint := fingerprint_of(other.harness or {})) is not None
             and fingerprint not in self._present
-            and _names_another(other, claim)
+            and names_another(other, claim)
             for other in said
         )
 
@@ -323,10 +328,10 @@ def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled
         `nothing`, `strengthens` or `contests`.
     """
     kind = OUTCOMES if half.harness is None else STAMPS
-    if _is_refuted(half) and any(_names_another(other, half) for other in said):
+    if is_refuted(half) and any(names_another(other, half) for other in said):
         return "nothing"
-    replaced = [] if half.harness is None else _replaced(said, half)
-    left = [other._replace(harness=None) if other.digest in replaced else other for other in said]
+    gone = [] if half.harness is None else replaced(said, half)
+    left = [other._replace(harness=None) if other.digest in gone else other for other in said]
     effect = relation(left, half)
     if effect == "nothing" and join(left).conflicts and all(relation([other], half) != "nothing" for other in left):
         # where statements disagree, joining them keeps the first value: a third one would be lost
@@ -334,8 +339,8 @@ def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled
     if effect != "nothing":
         value = {k: v for k, v in (("harness", half.harness), ("run", half.run), ("outcome", half.outcome)) if v}
         annotation = build(kind, value, TOOL, trace_id)
-        if replaced:
-            annotation["supersedes"] = replaced
+        if gone:
+            annotation["supersedes"] = gone
         settled.annotations[kind].append(annotation)
         said[:] = [*left, half._replace(digest=digest.of(annotation))]
     if effect == "contests":
@@ -343,39 +348,9 @@ def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled
     return effect
 
 
-def _replaced(said: Sequence[Statement], new: Statement) -> list[str]:
-    """Return the digests of refuted claims that `new`, which names another harness and is not refuted, replaces."""
-    if (new.harness or {}).get("contradictions") or not _components(new):
-        return []
-    return sorted(other.digest for other in said if _is_refuted(other) and _names_another(other, new))
-
-
 def _leave_out(trace_id: str, settled: Settled) -> None:
     settled.count["outdated"] += 1
     settled.outdated = settled.outdated or trace_id
-
-
-def _is_refuted(statement: Statement) -> bool:
-    """Return whether it is a claim, and the content itself speaks against it."""
-    return bool((statement.harness or {}).get("contradictions")) and _is_claim(statement)
-
-
-def _is_claim(statement: Statement) -> bool:
-    """Return whether nothing in it is a recorder's statement."""
-    return all(
-        part["evidence"] in _OF_A_CLAIM
-        for component in _components(statement).values()
-        for part in component["parts"].values()
-    )
-
-
-def _names_another(one: Statement, other: Statement) -> bool:
-    ours, theirs = _components(one), _components(other)
-    return any(theirs[name]["digest"] != ours[name]["digest"] for name in ours.keys() & theirs.keys())
-
-
-def _components(statement: Statement) -> dict[str, Any]:
-    return ((statement.harness or {}).get("declared") or {}).get("components") or {}
 
 
 def _statement(line: bytes, row: TraceRow) -> Statement:

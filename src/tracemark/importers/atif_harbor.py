@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.digest import NotJSONError
-from tracemark.importers.base import Context, outcome_of_reward
+from tracemark.importers.base import REWARD_RULES, Context, outcome_of_reward
 
 _RENDERER = "terminus-2"
 _TIMEOUT = "AgentTimeoutError"
@@ -135,7 +135,7 @@ def _verdict(result: dict[str, Any], success_reward: float) -> dict[str, Any] | 
     if reward is None:
         return {**outcome, "status": "unknown"} if outcome else None
     judged = outcome_of_reward(reward, success_reward)
-    return {**outcome, **judged, "grader": {"name": "harbor-verifier"}, "rule": "reward"}
+    return {**outcome, **judged, "grader": {"name": "harbor-verifier"}, "rule": REWARD_RULES[0]}
 
 
 def _object(raw: bytes | None) -> dict[str, Any]:

@@ -221,6 +221,10 @@ def fill_from_batch(run: dict[str, Any], batch: Mapping[str, Any]) -> None:
         run["model"] = {**stated, **run.get("model", {})}
 
 
+REWARD_RULES = ("reward", "score")
+"""Values of `outcome.rule` by which the status is what `outcome_of_reward` makes of the reward."""
+
+
 def outcome_of_reward(reward: JSON, success_reward: float) -> dict[str, Any]:
     """Return the outcome of a run whose only verdict is a reward: success at `success_reward`, else failure.
 

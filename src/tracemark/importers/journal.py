@@ -40,6 +40,7 @@ from tracemark.errors import TracemarkError
 from tracemark.harness import snapshot
 from tracemark.harness.fingerprint import ALGORITHM, Identity
 from tracemark.importers.base import (
+    REWARD_RULES,
     Document,
     Imported,
     Record,
@@ -295,7 +296,9 @@ def _facts(reading: _Reading, success_reward: float) -> tuple[dict[str, Any], di
     run["end"] = reading.end["time"]
     outcome = dict(reading.outcome)
     if "status" not in outcome:
-        outcome = {**outcome_of_reward(outcome.get("reward"), success_reward), **outcome}
+        judged = outcome_of_reward(outcome.get("reward"), success_reward)
+        rule = {} if judged["status"] == "unknown" else {"rule": REWARD_RULES[0]}
+        outcome = {**judged, **rule, **outcome}
     return run, outcome
 
 

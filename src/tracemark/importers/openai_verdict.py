@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from tracemark import digest
-from tracemark.importers.base import outcome_of_reward
+from tracemark.importers.base import REWARD_RULES, outcome_of_reward
 
 VERDICTS = ("success", "resolved", "passed", "is_correct")
 """Members that are true or false."""
@@ -21,8 +21,8 @@ WORDS = ("status", "outcome")
 STATUSES = ("success", "failure", "error")
 """Words that count as a verdict; they are those of the trace's own `outcome.status`."""
 
-REWARDS = ("reward", "score")
-"""Members that hold a number."""
+REWARDS = REWARD_RULES
+"""Members that hold a number, each the rule by which it gives the status."""
 
 SUCCESS = (
     ("error: anything but null, false or empty", "error"),

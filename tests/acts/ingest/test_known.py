@@ -226,6 +226,42 @@ def test_what_is_strengthened_is_shown_with_harness_and_evidence(desk) -> None:
         assert counts(report)["strengthened"] == 2
 
 
+def chat(desk, *rewards: float, **members: Any) -> Path:
+    """Write a chat log of runs whose only verdict is a reward."""
+    said = [{"role": "user", "content": "Please see to it."}, {"role": "assistant", "content": "Done."}]
+    records = [{"id": f"run-{n}", "messages": said, "reward": r, **members} for n, r in enumerate(rewards)]
+    return desk.write("chat.jsonl", *records)
+
+
+def test_a_status_that_another_parameter_made_of_the_same_reward_disputes_nothing(desk) -> None:
+    path = chat(desk, 1.0, 0.5, 0.0)
+    assert counts(desk.ingest(path)) == {"ingested": 3}
+    before = desk.everything()
+    params = desk.root / "params.yaml"
+    params.write_text("ingest:\n  success_reward: 0.5\n")
+    dry = desk.ingest(path, dry_run=True)
+    report = desk.ingest(path)
+    assert dry.findings == report.findings
+    assert counts(report) == {"duplicates": 3}
+    assert [(one.code, one.severity) for one in report.findings] == [("reward-rule-changed", Severity.WARNING)]
+    assert report.findings[0].message.startswith("2 traces keep")
+    assert report.exit_code == 0
+    params.write_text("ingest:\n  success_reward: 1.0\n")
+    again = desk.ingest(path)
+    assert (counts(again), again.findings) == ({"duplicates": 3}, ())
+    assert desk.everything() == before
+
+
+def test_what_else_such_a_copy_says_is_kept_and_what_it_disputes_is_disputed(desk) -> None:
+    desk.ingest(chat(desk, 1.0))
+    (desk.root / "params.yaml").write_text("ingest:\n  success_reward: 0.5\n")
+    assert counts(desk.ingest(chat(desk, 1.0, task="t-0"))) == {"strengthened": 1}
+    assert desk.annotations("outcomes")[0]["value"]["run"]["task"] == "t-0"
+    # another reward, and a verdict of the source's own, are statements
+    assert counts(desk.ingest(chat(desk, 0.5))) == {"contested": 1}
+    assert counts(desk.ingest(chat(desk, 1.0, success=False))) == {"contested": 1}
+
+
 def test_a_third_verdict_is_kept_as_well(desk) -> None:
     for number, status in enumerate(("success", "failure", "error")):
         report = desk.ingest(desk.write(f"{number}.jsonl", desk.carrying("t-1", **outcome(status))))

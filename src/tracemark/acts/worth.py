@@ -1,0 +1,70 @@
+"""What a further statement about a known trace is worth beside those that are known.
+
+Invariants:
+- what the content refutes is worth nothing beside another harness, and only a claim is replaced: what a recorder stated
+  never is;
+- a status that a rule made of a reward is no statement of the source: made of the same reward under another
+  `ingest.success_reward` it disputes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tracemark.importers.base import REWARD_RULES
+from tracemark.store.state import Statement
+
+_OF_A_CLAIM = frozenset({"corroborated", "claimed", "unrecorded"})
+
+
+def is_claim(statement: Statement) -> bool:
+    """Return whether nothing in it is a recorder's statement."""
+    return all(
+        part["evidence"] in _OF_A_CLAIM
+        for component in _components(statement).values()
+        for part in component["parts"].values()
+    )
+
+
+def is_refuted(statement: Statement) -> bool:
+    """Return whether it is a claim, and the content itself speaks against it."""
+    return bool((statement.harness or {}).get("contradictions")) and is_claim(statement)
+
+
+def names_another(one: Statement, other: Statement) -> bool:
+    """Return whether two statements name harnesses that differ in a component which both state."""
+    ours, theirs = _components(one), _components(other)
+    return any(theirs[name]["digest"] != ours[name]["digest"] for name in ours.keys() & theirs.keys())
+
+
+def replaced(said: Sequence[Statement], new: Statement) -> list[str]:
+    """Return the digests of refuted claims that `new`, which names another harness and is not refuted, replaces."""
+    if (new.harness or {}).get("contradictions") or not _components(new):
+        return []
+    return sorted(other.digest for other in said if is_refuted(other) and names_another(other, new))
+
+
+def without_rederived_status(statement: Statement, said: Sequence[Statement]) -> Statement | None:
+    """Return a statement without its status, where a known one made another status of the same reward; else None.
+
+    It is so where both statuses come from a reward and a rule alone: then `ingest.success_reward` was another.
+    """
+    made = _made_of_reward(statement)
+    others = [known for one in said if (known := _made_of_reward(one)) is not None]
+    if made is None or not any(made[0] == reward and made[1] != status for reward, status in others):
+        return None
+    outcome = {name: value for name, value in (statement.outcome or {}).items() if name != "rule"}
+    return statement._replace(outcome={**outcome, "status": "unknown"})
+
+
+def _made_of_reward(statement: Statement) -> tuple[Any, Any] | None:
+    """Return reward and status, where the status is what a rule made of the reward; None where it is not."""
+    outcome = statement.outcome or {}
+    if outcome.get("rule") not in REWARD_RULES or outcome.get("reward") is None:
+        return None
+    return outcome["reward"], outcome.get("status")
+
+
+def _components(statement: Statement) -> dict[str, Any]:
+    return ((statement.harness or {}).get("declared") or {}).get("components") or {}
