@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from tracemark.harness import snapshot
+from tracemark.harness import folder, snapshot
+from tracemark.harness.folder import HarnessFolder
 from tracemark.harness.known import known_with_findings
 
 
@@ -68,3 +69,47 @@ def test_a_folder_that_lost_its_manifest_is_named_and_one_of_leftovers_is_not(ro
     assert [(finding.code, finding.where) for finding in findings] == [
         ("manifest-file-missing", "harness_versions/other/harness.yaml")
     ]
+
+
+def test_a_link_out_of_the_versions_is_named_and_never_walked(root, desk, monkeypatch):
+    outside = root / "elsewhere"
+    outside.mkdir()
+    (outside / "notes.txt").touch()
+    (desk.path.parent / "away").symlink_to(outside)
+    (desk.path.parent / "again").symlink_to(desk.path.name)
+    walked = []
+    monkeypatch.setattr(
+        HarnessFolder,
+        "names",
+        lambda self, base, folder, names=HarnessFolder.names: (
+            walked.append(self.path.name),
+            names(self, base, folder),
+        )[1],
+    )
+    found, findings = known(root)
+    assert [each.folder.name for each in found] == ["again", desk.path.name]
+    assert [(one.code, one.where) for one in findings] == [("manifest-path-outside", "harness_versions/away/")]
+    assert "away" not in walked
+
+
+def test_of_a_folder_without_a_manifest_no_more_is_looked_at_than_one_file(root, desk, monkeypatch):
+    stray = desk.path.parent / "stray"
+    for number in range(5):
+        (stray / f"d{number}").mkdir(parents=True)
+    (stray / "a.txt").touch()
+    (stray / "out").symlink_to("/")
+    listed = []
+    monkeypatch.setattr(folder, "_names", lambda path, names=folder._names: (listed.append(path), names(path))[1])
+    assert HarnessFolder(stray).holds_anything()
+    assert listed == [stray.resolve()]
+
+
+def test_folders_in_one_another_without_end_are_a_problem_of_that_version_alone(root, desk, other):
+    deep = other.path
+    for _ in range(300):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    (deep / "file.txt").touch()
+    found, findings = known(root)
+    assert [each.folder for each in found] == [desk.path]
+    assert [(one.code, one.where) for one in findings] == [("manifest-file-missing", "harness_versions/other/d")]

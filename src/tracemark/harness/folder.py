@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -46,6 +47,9 @@ ROOT, PACKAGE = "root:", "package:"
 
 MAX_FILE = 64 * 1024 * 1024
 """The largest file that is read, in bytes."""
+
+MAX_DEPTH = 100
+"""How many folders deep a file may lie; what is deeper was made by a mistake, and the system cannot name it at last."""
 
 
 class Base(NamedTuple):
@@ -179,6 +183,20 @@ class HarnessFolder:
         """List every file of the folder that counts."""
         files: list[str] = []
         problems: list[Finding] = []
+        for found in self._walk():
+            if isinstance(found, Finding):
+                problems.append(found)
+            else:
+                files.append(found)
+        return Listing(tuple(sorted(files)), tuple(problems))
+
+    def holds_anything(self) -> bool:
+        """Return whether there is a manifest or a file that counts, or something is wrong; one will do."""
+        closed = not os.access(self.path, os.R_OK | os.X_OK)
+        return closed or (self.path / MANIFEST_NAME).exists() or next(self._walk(), None) is not None
+
+    def _walk(self) -> Iterator[str | Finding]:
+        """Yield the files of the folder that count, and what is wrong."""
         pending = [""]
         while pending:
             folder = pending.pop()
@@ -191,20 +209,26 @@ class HarnessFolder:
                     # a pattern for folders has to be asked here, a pattern for files where the file is met
                     if self.ignored_by(path + "/") is not None:
                         continue
+                    if path.count("/") >= MAX_DEPTH:
+                        message = f"folders lie more than {MAX_DEPTH} deep in {path.partition('/')[0]!r}"
+                        yield finding(
+                            "manifest-file-missing", path.partition("/")[0], message, "remove what is so deep"
+                        )
+                        continue
                     if not os.access(full, os.R_OK | os.X_OK):
-                        problems.append(finding("manifest-file-missing", path, f"{path!r} cannot be listed"))
+                        yield finding("manifest-file-missing", path, f"{path!r} cannot be listed")
+                        continue
                     pending.append(path)
                 elif self.ignored_by(path) is not None:
                     continue
                 elif full.is_dir():
                     message = f"{path!r} is a link to a folder, which is not followed"
-                    problems.append(finding("manifest-path-outside", path, message))
+                    yield finding("manifest-path-outside", path, message)
                 else:
                     if path.startswith((ROOT, PACKAGE)):
                         message = f"{path!r}: a name must not begin with `{ROOT}` or `{PACKAGE}`"
-                        problems.append(finding("manifest-path-outside", path, message))
-                    files.append(path)
-        return Listing(tuple(sorted(files)), tuple(problems))
+                        yield finding("manifest-path-outside", path, message)
+                    yield path
 
 
 def outside(text: str) -> str | None:

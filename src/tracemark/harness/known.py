@@ -17,6 +17,8 @@ from tracemark.harness.snapshot import from_bytes
 from tracemark.harness.version import Harness
 from tracemark.model.harness import MANIFEST_NAME
 
+_COPY = "put the harness version itself there, or remove the link"
+
 
 def versions(folder: Path) -> list[Path]:
     """Return the folders of all harness versions in a folder, sorted by name; empty when there is none."""
@@ -36,6 +38,10 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
     found: list[Harness] = []
     findings: list[Finding] = []
     for folder in _folders(folders):
+        if not folder.resolve().is_relative_to(folders.resolve()):
+            message = f"a link that leads out of {folders.name}/; it was not followed"
+            findings.append(finding("manifest-path-outside", f"{_place(folder, root)}/", message, _COPY))
+            continue
         examined = examine(folder)
         if examined.harness is not None:
             found.append(examined.harness)
@@ -61,9 +67,12 @@ def _place(path: Path, root: Path) -> str:
 
 
 def _folders(parent: Path) -> list[Path]:
-    """Return every folder that is, or was meant to be, a harness version: one with files that count."""
+    """Return every folder that is, or was meant to be, a harness version, and every link to a folder.
+
+    A folder without a manifest was meant to be one where it holds a file that counts.
+    """
     folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
-    return [path for path in folders if (path / MANIFEST_NAME).exists() or HarnessFolder(path).walk().files]
+    return [path for path in folders if path.is_symlink() or HarnessFolder(path).holds_anything()]
 
 
 def _snapshot(path: Path) -> Harness:
