@@ -308,6 +308,15 @@ def test_links_that_lead_to_themselves_are_refused_and_the_rest_is_read(inbox: I
     assert len(read.traces) == 1
 
 
+def test_folders_in_one_another_without_end_are_refused_and_the_rest_is_read(inbox: Inbox, document: Make) -> None:
+    inbox.write("deep/" + "d/" * 150 + "a.json", document())
+    inbox.write("deep/" + "d/" * 99 + "b.json", document(2))
+    inbox.write("z.json", document(3))
+    read = inbox.read()
+    assert [(found.code, found.where) for found in read.refused] == [("unreadable", "deep")]
+    assert len(read.traces) == 2
+
+
 def test_limits_beyond_all_files_are_no_limits(inbox: Inbox, document: Make) -> None:
     inbox.write("a.json", json.dumps(document() | {"notes": "x" * 300_000}))
     inbox.write("b.jsonl", line(document(2)) + line(document(3)))

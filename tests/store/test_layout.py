@@ -62,3 +62,10 @@ def test_what_git_and_dvc_keep_is_no_stranger(layout: Layout) -> None:
     (layout.traces / ".gitignore").touch()
     (layout.traces / "segments.dvc").touch()
     assert layout.strangers() == []
+
+
+def test_folders_in_one_another_without_end_are_one_stranger(layout: Layout) -> None:
+    layout.create()
+    (layout.traces / "deep" / "/".join("d" * 150)).mkdir(parents=True)
+    (layout.traces / "deep" / "/".join("d" * 150) / "file").touch()
+    assert layout.strangers() == ["deep/"]

@@ -39,7 +39,7 @@ from tracemark.harness import snapshot
 from tracemark.harness.version import Harness
 from tracemark.importers.base import Limits
 from tracemark.importers.source import Job, Plan, plan
-from tracemark.importers.tree import SNAPSHOT_SUFFIX
+from tracemark.importers.tree import snapshots_beside
 from tracemark.store.annotations import INGESTED
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import Layout
@@ -192,8 +192,7 @@ def _beside(sources: Sequence[Path], limit: int) -> dict[str, Harness]:
     """Return the harnesses whose snapshots the recorder left beside its journals, by fingerprint."""
     found = {}
     for source in sources:
-        names = source.rglob(f"*{SNAPSHOT_SUFFIX}") if source.is_dir() else source.parent.glob(f"*{SNAPSHOT_SUFFIX}")
-        for path in sorted(names):
+        for path in snapshots_beside(source):
             try:
                 if path.is_symlink() or not path.is_file() or path.stat().st_size > limit:
                     continue

@@ -27,6 +27,9 @@ SNAPSHOT_SUFFIX = ".harness.json"
 JOURNAL_SUFFIX = ".journal.jsonl"
 """How the name of a journal of our own recorder ends, also before anything is written in it."""
 
+MAX_DEPTH = 100
+"""How many folders below the given one are looked into; what is deeper was made by a mistake."""
+
 _ASIDE = ("batch.yaml", "__pycache__", "Thumbs.db", "desktop.ini")
 _ASIDE_ENDS = (".dvc", SNAPSHOT_SUFFIX, "~", ".swp", ".lock")
 _JOB_FILES = ("result.json", "config.json", "job.log", "lock.json")
@@ -91,6 +94,18 @@ def _below(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Iterator[Foun
         yield from _walk(Folder(str(given), "", str(given), None), real, real, _is_trial(given))
     else:
         yield _given(given, folders)
+
+
+def snapshots_beside(path: Path) -> list[Path]:
+    """Return the harness snapshots that lie beside journals: in or below a folder, or beside a file; sorted."""
+    if not path.is_dir():
+        return sorted(path.parent.glob(f"*{SNAPSHOT_SUFFIX}"))
+    found = []
+    for folder, inner, names in os.walk(path):
+        if folder.count("/") - str(path).count("/") >= MAX_DEPTH:
+            inner.clear()
+        found += [Path(folder, name) for name in names if name.endswith(SNAPSHOT_SUFFIX)]
+    return sorted(found)
 
 
 def is_aside(name: str) -> bool:
@@ -179,6 +194,9 @@ def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator
     if is_trial:
         yield from _trial(folder, real, real_root)
         return
+    if folder.label.count("/") >= MAX_DEPTH:
+        yield _too_deep(folder)
+        return
     listed = _listed(folder.path, folder.label or ".")
     if isinstance(listed, Refused):
         yield listed
@@ -193,6 +211,14 @@ def _walk(folder: Folder, real: str, real_root: str, is_trial: bool) -> Iterator
             yield from _walk(inner, _joined(real, name), real_root, below[name])
         elif not (is_job and name in _JOB_FILES):
             yield from _file(entry, folder, real, real_root)
+
+
+def _too_deep(folder: Folder) -> Refused:
+    """Return the refusal of what lies too deep, in the name of the outermost folder in which it does."""
+    top = folder.label.partition("/")[0]
+    message = f"folders lie more than {MAX_DEPTH} deep in it; what is deeper was not looked at"
+    hint = "give the path of an inner folder, if it is to be read"
+    return refuse_file("unreadable", folder.path, top, message, hint, read=False)
 
 
 def _trial(trial: Folder, real: str, real_root: str) -> Iterator[Found | Refused | Finding]:

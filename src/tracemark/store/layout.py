@@ -30,6 +30,9 @@ NO_FINGERPRINT = "none"
 SUFFIX = ".jsonl.zst"
 """How the name of a data file ends."""
 
+_DEEPEST = 8
+"""How many folders below `traces/` are looked into; the files of a store lie two deep."""
+
 _DATA_NAME = re.compile(r"[0-9a-f]{64}\.jsonl\.zst")
 _SNAPSHOT_NAME = re.compile(r"[0-9a-f]{64}\.json")
 _PARTITION = re.compile(r"fingerprint=(?:[0-9a-f]{16}|none)")
@@ -159,12 +162,17 @@ class Layout:
         """
         known = {"STORE", *self.data_files(), *_files(self.harnesses, "harnesses/", _SNAPSHOT_NAME)}
         found = []
-        for folder, _, files in os.walk(self.traces):
+        for folder, inner, files in os.walk(self.traces):
+            depth = Path(folder).relative_to(self.traces).parts
+            if len(depth) >= _DEEPEST and inner:
+                # whatever lies there is no part of a store, and nobody wants a name of a thousand folders
+                found.append(f"{depth[0]}/")
+                inner.clear()
             for file in files:
                 name = (Path(folder) / file).relative_to(self.traces).as_posix()
                 if name not in known and file != ".gitignore" and not file.endswith(".dvc"):
                     found.append(name)
-        return sorted(found)
+        return sorted(set(found))
 
 
 def _folders(folder: Path, pattern: re.Pattern[str]) -> Iterator[str]:
