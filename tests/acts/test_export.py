@@ -145,6 +145,17 @@ def test_evaluation_tasks_are_never_in_it_with_or_without_their_domain(shop: Sho
     assert tasks(shop) == kept
 
 
+def test_an_evaluation_id_that_no_trace_has_is_named_by_the_export_and_by_check(shop: Shop) -> None:
+    shop.accept()
+    shop.set(("tasks: []", "tasks: [T-1, t-2]"))
+    report = shop.export()
+    (found,) = report.findings
+    assert (found.code, report.exit_code) == ("evaluation-unmatched", 0)
+    assert "1 of 2 ids" in found.message
+    assert "'T-1' (stored is 't-1')" in found.message
+    assert health.check(shop.root).findings == (found,)
+
+
 def test_a_task_of_unknown_name_may_be_an_evaluation_task(shop: Shop) -> None:
     shop.ingest([document(None)], name="nameless")
     shop.set(("tasks: []", "tasks: [other]"))

@@ -74,3 +74,12 @@ def test_both_sides_together_are_the_store(make, filled, letters: str) -> None:
         counted[plain.fingerprint, plain.mixed, plain.superseded] += plain.traces
     every = filled.select(Selection(superseded=True))
     assert counted == Counter((state.row.fingerprint, state.row.mixed, bool(state.superseded_by)) for state in every)
+
+
+def test_the_tasks_are_those_that_traces_have_now(make, root) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1), make.trace(2), make.trace(3, run={"domain": "air"}))
+        said = make.annotation("outcomes", make.id_of(make.trace(1)), {"run": {"domain": "rail"}})
+        store.commit_annotations("outcomes", [said])
+        next(store.select(Selection()))
+        assert {("t-1", "rail"), ("t-2", None), ("t-3", "air")} <= store.tasks()

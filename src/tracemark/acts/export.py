@@ -27,6 +27,7 @@ from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
 from tracemark.exporters.choice import Selected, choose, require_enough
+from tracemark.exporters.evaluation import unmatched
 from tracemark.exporters.head import Head, head_in
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, facts, judge
 from tracemark.findings import Finding, Report
@@ -108,7 +109,7 @@ def sft(root: Path, out: Path) -> ExportReport:
         require_enough(selected, terms, harness, lambda: _alike(corpus))
         manifest = _write(corpus, content, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
-        return _report(out, manifest, store.findings)
+        return _report(out, manifest, [*store.findings, *unmatched(terms.evaluation, store.tasks())])
 
 
 def _accepted(corpus: Corpus) -> str:

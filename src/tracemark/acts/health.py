@@ -15,12 +15,13 @@ from tracemark.acts.pulled import not_pulled
 from tracemark.acts.traces import searches_everything
 from tracemark.digest import JSON
 from tracemark.errors import NotPulledError, ParamsError
+from tracemark.exporters.evaluation import unmatched
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import check as checks
 from tracemark.harness import snapshot
 from tracemark.ledger import chain, params
 from tracemark.store.check import check as check_store
-from tracemark.store.check import check_decisions, check_disputes
+from tracemark.store.check import check_decisions, check_disputes, stored_tasks
 from tracemark.store.layout import Layout
 
 
@@ -72,6 +73,7 @@ def check(root: Path) -> CheckReport:
         findings += check_decisions(Layout(root), corpus.decisions.stamps, corpus.excludes)
         findings += check_disputes(Layout(root), corpus.store_decisions)
     findings += _params(corpus, decided=not problems)
+    findings += _evaluation(corpus)
     findings += corpus.harness_findings
     findings += [*twice(corpus), *checks.together(corpus.harnesses)]
     findings += _apart(corpus)
@@ -115,6 +117,14 @@ def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
         message = f"no harness version and no snapshot has the accepted fingerprint {accepted}"
         found.append(finding("accepted-unknown", f"{params.NAME}: accepted.harness", message))
     return found
+
+
+def _evaluation(corpus: Corpus) -> list[Finding]:
+    try:
+        return unmatched(corpus.params.evaluation, stored_tasks(Layout(corpus.root)))
+    except ParamsError:
+        # what is wrong with params.yaml is a finding already
+        return []
 
 
 def _apart(corpus: Corpus) -> list[Finding]:

@@ -18,10 +18,10 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from itertools import compress
 from typing import Any, NamedTuple
 
+from tracemark.exporters.evaluation import for_evaluation, qualified
 from tracemark.ledger.params import Caps, Policy
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import State
@@ -178,7 +178,7 @@ class Judged:
     def note(self, known: Facts, verdict: Verdict, count: int = 1) -> None:
         """Take in what was said of a trace, or of `count` traces of which none passed."""
         if verdict.reason is None:
-            self.passed.append(Passed(known.id, _qualified(known), known.model, known.grader))
+            self.passed.append(Passed(known.id, qualified(known.task, known.domain), known.model, known.grader))
             return
         self.excluded[verdict.reason] += count
         if verdict.detail is not None:
@@ -250,7 +250,8 @@ def _by_outcome(known: Facts, terms: Terms) -> Reason | None:
     """Return the first of the reasons between `evidence` and `not-trainable`; None when there is none."""
     if known.status != "success":
         return Reason.OUTCOME
-    return Reason.EVALUATION_TASK if _for_evaluation(known, terms.evaluation) else None
+    held_out = for_evaluation(known.task, known.domain, terms.evaluation)
+    return Reason.EVALUATION_TASK if held_out else None
 
 
 def _well_known(known: Facts, terms: Terms, fits: Callable[[], Collection[str]]) -> bool:
@@ -265,34 +266,6 @@ def _well_known(known: Facts, terms: Terms, fits: Callable[[], Collection[str]])
 
 def _of_models(model: str | None, wanted: frozenset[str]) -> bool:
     return not wanted or (model is not None and (model in wanted or model.rpartition("@")[0] in wanted))
-
-
-def _qualified(known: Facts) -> str | None:
-    """Return the task with its domain, since domains number their tasks each for themselves."""
-    return known.task if known.task is None or known.domain is None else f"{known.domain}/{known.task}"
-
-
-def _for_evaluation(known: Facts, evaluation: frozenset[str]) -> bool:
-    """Return whether the task is, or may be, in the evaluation set.
-
-    A name without a domain, on either side, means the task of that name in any domain.
-    """
-    if not evaluation:
-        return False
-    task = _qualified(known)
-    if task is None or known.task in evaluation:
-        return True
-    return not _endings(task).isdisjoint(evaluation) or (known.domain is None and task in _all_endings(evaluation))
-
-
-def _endings(name: str) -> set[str]:
-    pieces = name.split("/")
-    return {"/".join(pieces[start:]) for start in range(len(pieces))}
-
-
-@lru_cache(maxsize=8)
-def _all_endings(names: frozenset[str]) -> frozenset[str]:
-    return frozenset().union(*map(_endings, names))
 
 
 def _within(count: int, limits: tuple[int, int] | None) -> bool:

@@ -182,6 +182,12 @@ def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: 
     return [decision_refuted(trace, fingerprint) for trace, fingerprint in sorted(void.items())]
 
 
+def stored_tasks(layout: Layout) -> set[tuple[str, str | None]]:
+    """Return task and domain of every trace of the catalogue that has a task; empty when the catalogue cannot say."""
+    with ExitStack() as opened:
+        return _Asked.open(layout, opened).ask(Reader.tasks, set())
+
+
 def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
     """Return the finding that there are traces about which statements disagree and nobody has decided.
 

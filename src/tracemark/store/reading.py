@@ -254,6 +254,10 @@ class Reading:
         """Return the ids of traces in whose search text all `words` occur, best first, at most `limit`."""
         return [identity.hex() for identity in self.catalogue.find(words, limit)]
 
+    def tasks(self) -> set[tuple[str, str | None]]:
+        """Return task and domain of every trace that has a task, as stated first or since."""
+        return self.catalogue.tasks()
+
     def counts(self) -> dict[str, int]:
         """Return how many traces, copies, annotations, refused records, segments and harnesses are stored."""
         names = self.layout.data_files()

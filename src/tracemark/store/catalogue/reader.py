@@ -210,6 +210,14 @@ class Reader(Contents):
         )
         return self._places(self._db.execute(query, (trace,)))
 
+    def tasks(self) -> set[tuple[str, str | None]]:
+        """Return task and domain of every trace that has a task, as stated first or since."""
+        found = set(self._db.execute("SELECT DISTINCT task, domain FROM traces"))
+        for task, domain, text in self._db.execute("SELECT task, domain, fields FROM traces JOIN restated USING (id)"):
+            now = digest.load_canonical(text.encode()) if '"task"' in text or '"domain"' in text else {}
+            found.add((now.get("task", task), now.get("domain", domain)))
+        return {pair for pair in found if pair[0] is not None}
+
     def counts(self) -> dict[str, int]:
         """Return how many traces, copies, annotations and refused records there are."""
         counted = {"traces": "id", "copies": "rowid", "annotations": "digest", "refused": "digest"}

@@ -1,0 +1,48 @@
+"""Ids of the evaluation set that no stored trace has: a misspelt one would keep nothing out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark.exporters.evaluation import for_evaluation, unmatched
+from tracemark.findings import Severity
+
+STORED = [("refund-07", "shop"), ("t-1", None), ("a/b", None)]
+
+names = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map("/".join)
+
+
+@pytest.mark.parametrize("named", ["refund-07", "shop/refund-07", "t-1", "any/t-1", "b", "a/b"])
+def test_an_id_that_keeps_a_stored_trace_out_is_nothing_to_speak_of(named: str) -> None:
+    assert unmatched(frozenset({named}), STORED) == []
+
+
+def test_ids_that_no_trace_has_are_counted_and_the_nearly_right_ones_come_first() -> None:
+    (found,) = unmatched(frozenset({"t-1", "a-9", "Refund_07 ", "shop/t-2"}), STORED)
+    assert (found.code, found.severity) == ("evaluation-unmatched", Severity.WARNING)
+    assert found.message == (
+        "3 of 4 ids are the task of no stored trace: 'Refund_07 ' (stored is 'refund-07'), 'a-9', 'shop/t-2'"
+    )
+
+
+def test_no_more_than_a_few_are_named() -> None:
+    (found,) = unmatched(frozenset(f"x-{number}" for number in range(100)), STORED)
+    assert found.message.startswith("100 of 100 ids")
+    assert found.message.endswith(", …")
+    assert found.message.count("'x-") == 5
+
+
+def test_where_nothing_is_stored_yet_nothing_is_wrong() -> None:
+    assert unmatched(frozenset({"t-1"}), []) == []
+
+
+@given(st.lists(st.tuples(names, st.none() | names), min_size=1, max_size=3), st.sets(names, min_size=1, max_size=3))
+def test_an_id_is_named_exactly_when_the_filter_would_keep_nothing_out_for_it(
+    tasks: list[tuple[str, str | None]], ids: set[str]
+) -> None:
+    lost = [one for one in ids if not any(for_evaluation(*task, frozenset({one})) for task in tasks)]
+    found = unmatched(frozenset(ids), tasks)
+    assert bool(found) == bool(lost)
+    assert not lost or found[0].message.startswith(f"{len(lost)} of {len(ids)} ids")
