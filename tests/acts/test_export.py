@@ -476,3 +476,14 @@ def test_the_export_changes_neither_ledger_nor_corpus_digest(shop: Shop) -> None
     digests = [json.loads(Path(report.manifest).read_text())["corpus"] for report in (first, again)]
     assert digests[0] == digests[1]
     assert Corpus(shop.root).accepted == shop.fingerprint("desk_a")
+
+
+@pytest.mark.parametrize("out", ["inbox/x", "traces/x", "traces", ".tracemark/x", "harness_versions/x", "way/x"])
+def test_an_export_is_not_written_where_it_would_be_read_back(shop: Shop, out: str) -> None:
+    shop.accept()
+    (shop.root / "way").symlink_to("inbox")
+    with pytest.raises(UsageError, match="an export cannot lie in") as caught:
+        export.sft(shop.root, Path(out))
+    assert caught.value.hint
+    assert not (shop.root / out / "manifest.json").exists()
+    export.sft(shop.root, Path("inboxes/x"))

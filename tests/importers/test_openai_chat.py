@@ -598,3 +598,11 @@ def test_real_logs_end_with_what_the_model_wrote(real: dict[str, Imported]) -> N
     written = real["deepseek-chat-1757015062.589"].trajectory["steps"][-1]
     assert "<function=str_replace_editor>" in written["message"]
     assert real["deepseek-chat-1757015062.589"].run["mode"] == "request, tools-in-prompt"
+
+
+@pytest.mark.parametrize("wrapped", [lambda row: row, lambda row: [row]])
+def test_a_row_of_our_own_export_is_no_run(wrapped: Any) -> None:
+    row = {"messages": [USER, {"role": "assistant", "content": "There."}], "tracemark_trace_id": "ab" * 32}
+    item = read(wrapped(row))
+    assert isinstance(item, Refused)
+    assert (item.code, "abababababab" in item.message) == ("own-export", True)

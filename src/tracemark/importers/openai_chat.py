@@ -15,6 +15,8 @@ parameter of the same value.
 Invents: `agent.name` and `agent.version` ("unknown"), ids of calls without one, an empty system step to hold answers in
 front of which no agent spoke. Ids and steps so made are named in `source.repairs`.
 
+A row of our own exports is refused (`own-export`): its trace is stored, with more than the row holds.
+
 A log with `raw_messages` is of an agent that writes its tools into the prompt and its calls into the text (`run.mode`
 tools-in-prompt): `messages` is what was sent. Its `raw_response` is what the model wrote, and that is the last step,
 unless it has calls of its own; `response`, in which the calls were taken out of the text, then stays in `extra.record`.
@@ -63,6 +65,9 @@ from tracemark.model.atif import VERSION
 
 SUCCESS = openai_verdict.SUCCESS
 """Which source verdict gives which status, in the order in which they are looked for."""
+
+OF_EXPORT = "tracemark_trace_id"
+"""Member of every row that we export: what it was made of is stored, with more than the row holds, or was retracted."""
 
 TOOLS_IN_PROMPT = "tools-in-prompt"
 """`run.mode` of an agent that writes its tools into the prompt."""
@@ -176,6 +181,9 @@ class ChatImporter:
     def _trace(self, record: Record, document: Document) -> Imported | Refused:
         repairs: list[str] = []
         value = document.value
+        if isinstance(value, dict) and OF_EXPORT in value:
+            message = f"a row of an export of ours, made of the trace {str(value[OF_EXPORT])[:12]}"
+            return refuse("own-export", document, message)
         rest: dict[str, Any] = dict(value) if isinstance(value, dict) else {"messages": value}
         messages = decoded(rest.pop("messages", None), "messages written as JSON text: read", repairs)
         if not isinstance(messages, list) or not messages:
