@@ -16,9 +16,9 @@ from tracemark.store.store import Store
 PLACE = {"component": "runtime", "part": "only", "text": "another limit"}
 
 
-def refuted(make, letter: str) -> dict[str, Any]:
+def refuted(make, letter: str, evidence: str = "claimed") -> dict[str, Any]:
     """Return a stamp that names a harness, and says that the content refutes it."""
-    stamp = make.stamp(letter, "claimed")
+    stamp = make.stamp(letter, evidence)
     del stamp["declared"]["fingerprint"]
     return {**stamp, "contradictions": [PLACE]}
 
@@ -50,13 +50,25 @@ def test_a_decision_for_a_harness_that_a_statement_refutes_is_void(make, root: P
 
 
 def test_a_void_decision_leaves_a_dispute_open(make, root: Path) -> None:
-    line = make.trace(1, refuted(make, "a"))
+    line = make.trace(1, refuted(make, "a", "recorded"))
     trace = make.id_of(line)
     with Store.open(root, create=True) as store:
         make.commit(store, line)
         store.commit_annotations("stamps", [make.annotation("stamps", trace, {"harness": make.stamp("b")})])
         assert store.state(trace, Decisions(stamps={trace: named(make, "a")})).contested
         assert not store.state(trace, Decisions(stamps={trace: named(make, "b")})).contested
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_refuted_claim_in_a_copy_disputes_nothing(make, root: Path, order: tuple[int, int]) -> None:
+    copies = [make.trace(1, refuted(make, "a")), make.trace(1, make.stamp("b"))]
+    trace = make.id_of(copies[0])
+    with Store.open(root, create=True) as store:
+        for number in order:
+            make.commit(store, copies[number])
+        state = store.state(trace)
+        assert (state.row.fingerprint, state.conflicts, state.row.contradicted) == (make.fingerprint("b"), (), False)
+        assert store.counts()["copies"] == 1
 
 
 def test_a_decision_about_a_trace_that_is_not_stored_is_left_as_it_is(make, root: Path) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+import json
 from typing import Any
 
 import pytest
@@ -95,3 +97,62 @@ def test_a_head_is_replaced_by_half(make) -> None:
     assert kept == [Statement("h", None, {"task": "t"}, {"status": "success"})]
     kept = in_force(head, [], {"outcomes": frozenset({"h"})})
     assert kept == [Statement("h", make.stamp("a"), {"task": "t"}, None)]
+
+
+def refuted(make, letter: str, evidence: str = "claimed") -> dict[str, Any]:
+    stamp = make.stamp(letter, evidence)
+    del stamp["declared"]["fingerprint"]
+    return {**stamp, "contradictions": [{"component": "runtime", "part": "only", "text": "x"}]}
+
+
+def heads_in_every_order(*stamps: dict[str, Any]) -> list[list[Statement]]:
+    """Return what is in force of copies that say `stamps`, whichever of them is the first and however digests sort."""
+    return [
+        in_force(head, others, {})
+        for order in itertools.permutations(stamps)
+        for head, *others in [[Statement(str(number), stamp) for number, stamp in enumerate(order)]]
+    ]
+
+
+def test_a_refuted_claim_says_nothing_beside_another_harness_in_every_order(make) -> None:
+    for said in heads_in_every_order(refuted(make, "a"), make.stamp("b"), {}, refuted(make, "c")):
+        joined = join(said)
+        assert joined.conflicts == ()
+        assert joined.harness == make.stamp("b")
+
+
+def test_what_is_no_other_harness_or_no_claim_stays_in_force(make) -> None:
+    for said in heads_in_every_order(refuted(make, "a"), make.stamp("a", "recorded")):
+        joined = join(said)
+        assert (joined.conflicts, joined.harness["declared"].get("fingerprint")) == ((), None)
+        assert joined.harness["contradictions"]
+    for said in heads_in_every_order(refuted(make, "a", "recorded"), make.stamp("b")):
+        assert join(said).conflicts
+    for said in heads_in_every_order(refuted(make, "a"), make.stamp("b"), make.stamp("c")):
+        assert join(said).conflicts
+
+
+def test_of_refuted_claims_alone_one_stays(make) -> None:
+    for said in heads_in_every_order(refuted(make, "a"), refuted(make, "b")):
+        joined = join(said)
+        assert joined.conflicts == ()
+        assert joined.harness == said[0].harness
+        assert joined.harness["contradictions"]
+
+
+def test_an_outcome_that_is_replaced_takes_its_run_along_unless_it_is_the_first_statement() -> None:
+    head = Statement("h", {}, {"task": "t"}, {"status": "success"})
+    other = Statement("o", None, {"task": "u", "seed": 1}, {"status": "failure"})
+    kept = in_force(head, [other], {"outcomes": frozenset({"o"})})
+    assert kept == [head, Statement("o")]
+    joined = join(kept)
+    assert (joined.conflicts, joined.run) == ((), {"task": "t"})
+
+
+def test_a_part_with_another_digest_is_a_conflict_also_where_the_components_agree(make) -> None:
+    other = json.loads(json.dumps(make.stamp("a")))
+    other["declared"]["components"]["runtime"]["parts"]["only"]["digest"] = "b" * 64
+    for said in ([make.stamp("a"), other], [other, make.stamp("a")]):
+        joined = join([Statement("", stamp) for stamp in said])
+        assert joined.conflicts == ("harness.declared.components.runtime.parts.only",)
+        assert "fingerprint" not in joined.harness["declared"]

@@ -28,7 +28,7 @@ from tracemark import __version__, digest
 from tracemark.acts.ingest_job import line_of
 from tracemark.acts.provenance import declared_name
 from tracemark.acts.readings import Readings, readings_of
-from tracemark.acts.worth import is_claim, is_refuted, names_another, replaced, without_rederived_status
+from tracemark.acts.worth import replaced, without_rederived_status
 from tracemark.model.annotation import build
 from tracemark.model.stamp import evidence_of, fingerprint_of
 from tracemark.store.annotations import INGESTED, OUTCOMES, SOURCES, STAMPS
@@ -37,7 +37,7 @@ from tracemark.store.deciding import refuted_by
 from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.row import Projection, TraceRow, head_of, project_line, trajectory_slice
 from tracemark.store.segment import Location, iterate
-from tracemark.store.state import Statement, join, relation
+from tracemark.store.state import Statement, is_claim, is_refuted, join, names_another, relation
 from tracemark.store.store import Store
 
 TOOL = {"name": "ingest", "version": __version__}

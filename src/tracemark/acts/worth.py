@@ -13,34 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracemark.importers.base import REWARD_RULES
-from tracemark.store.state import Statement
-
-_OF_A_CLAIM = frozenset({"corroborated", "claimed", "unrecorded"})
-
-
-def is_claim(statement: Statement) -> bool:
-    """Return whether nothing in it is a recorder's statement."""
-    return all(
-        part["evidence"] in _OF_A_CLAIM
-        for component in _components(statement).values()
-        for part in component["parts"].values()
-    )
-
-
-def is_refuted(statement: Statement) -> bool:
-    """Return whether it is a claim, and the content itself speaks against it."""
-    return bool((statement.harness or {}).get("contradictions")) and is_claim(statement)
-
-
-def names_another(one: Statement, other: Statement) -> bool:
-    """Return whether two statements name harnesses that differ in a component which both state."""
-    ours, theirs = _components(one), _components(other)
-    return any(theirs[name]["digest"] != ours[name]["digest"] for name in ours.keys() & theirs.keys())
+from tracemark.store.state import Statement, is_refuted, names_another
 
 
 def replaced(said: Sequence[Statement], new: Statement) -> list[str]:
     """Return the digests of refuted claims that `new`, which names another harness and is not refuted, replaces."""
-    if (new.harness or {}).get("contradictions") or not _components(new):
+    if (new.harness or {}).get("contradictions") or not ((new.harness or {}).get("declared") or {}).get("components"):
         return []
     return sorted(other.digest for other in said if is_refuted(other) and names_another(other, new))
 
@@ -64,7 +42,3 @@ def _made_of_reward(statement: Statement) -> tuple[Any, Any] | None:
     if outcome.get("rule") not in REWARD_RULES or outcome.get("reward") is None:
         return None
     return outcome["reward"], outcome.get("status")
-
-
-def _components(statement: Statement) -> dict[str, Any]:
-    return ((statement.harness or {}).get("declared") or {}).get("components") or {}

@@ -8,7 +8,9 @@ Invariants:
 - a member that only one statement knows is knowledge added; an `unknown` status knows nothing;
 - two known values that differ are a conflict; a trace with conflicts is *contested*, whatever the order of statements;
 - labels (a harness' name, the rule behind a status) and observed digests never conflict;
-- one contradiction takes the fingerprint away, whoever else claims it.
+- one contradiction takes the fingerprint away, whoever else claims it;
+- a claim that the content refutes says nothing about a trace for which another harness is stated: it is out of force,
+  also where nobody replaced it because two writers stored the trace at once.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import strongest, weakest
 
 _LABELS = frozenset({"outcome.rule", "run.note"})
+_OF_A_CLAIM = frozenset({"corroborated", "claimed", "unrecorded"})
 
 
 class Statement(NamedTuple):
@@ -113,6 +116,8 @@ def _fingerprint(components: tuple[tuple[str, str], ...]) -> str:
 def in_force(head: Statement, others: Sequence[Statement], replaced: Mapping[str, frozenset[str]]) -> list[Statement]:
     """Return the statements that count, `head` first and the others by digest.
 
+    A statement that is out of force by half is returned without that half.
+
     Args:
         head: the first statement.
         others: all other statements of the trace, replaced ones included.
@@ -128,6 +133,46 @@ def in_force(head: Statement, others: Sequence[Statement], replaced: Mapping[str
             statement = statement._replace(outcome=None)
             if statement.digest != head.digest:
                 statement = statement._replace(run=None)
+        counted.append(statement)
+    return _without_refuted(counted)
+
+
+def is_claim(statement: Statement) -> bool:
+    """Return whether nothing in it is a recorder's statement."""
+    return all(
+        part["evidence"] in _OF_A_CLAIM
+        for component in _components(statement).values()
+        for part in component["parts"].values()
+    )
+
+
+def is_refuted(statement: Statement) -> bool:
+    """Return whether it is a claim, and the content itself speaks against it."""
+    return bool((statement.harness or {}).get("contradictions")) and is_claim(statement)
+
+
+def names_another(one: Statement, other: Statement) -> bool:
+    """Return whether two statements name harnesses that differ in a component which both state."""
+    ours, theirs = _components(one), _components(other)
+    return any(theirs[name]["digest"] != ours[name]["digest"] for name in ours.keys() & theirs.keys())
+
+
+def _components(statement: Statement) -> dict[str, JSON]:
+    return ((statement.harness or {}).get("declared") or {}).get("components") or {}
+
+
+def _without_refuted(said: list[Statement]) -> list[Statement]:
+    """Return the statements, without the stamps of refuted claims beside another harness; of such alone one stays."""
+    refuted = [is_refuted(statement) for statement in said]
+    if not any(refuted):
+        return said
+    kept = [statement for statement, out in zip(said, refuted, strict=True) if not out]
+    counted = []
+    for statement, out in zip(said, refuted, strict=True):
+        if out and any(names_another(other, statement) for other in kept):
+            statement = statement._replace(harness=None)
+        elif out:
+            kept.append(statement)
         counted.append(statement)
     return counted
 
