@@ -471,3 +471,17 @@ def test_a_void_decision_does_not_hide_what_a_damaged_store_is_told_of(shop: Sho
     assert set(problems(shop)) == {"file-damaged"}
     (shop.root / ".tracemark" / "catalogue.db").unlink()
     assert set(problems(shop)) == {"file-damaged"}
+
+
+def test_parameters_that_lie_outside_the_corpus_are_named_and_nothing_is_decided(
+    shop: Shop, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    target = tmp_path_factory.mktemp("shared") / "params.yaml"
+    (shop.root / "params.yaml").rename(target)
+    (shop.root / "params.yaml").symlink_to(target)
+    before = target.read_bytes()
+    with pytest.raises(UsageError, match=str(target)) as caught:
+        shop.accept()
+    assert caught.value.exit_code == 2
+    assert (target.read_bytes(), (shop.root / "ledger.jsonl").read_bytes()) == (before, b"")
+    assert (shop.root / "params.yaml").is_symlink()

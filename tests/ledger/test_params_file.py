@@ -208,6 +208,16 @@ def test_setting_the_accepted_harness_changes_that_value_alone(file: Path, befor
     assert file.read_bytes().decode() == after
 
 
+def test_a_link_stays_one_and_what_it_leads_to_is_written(file: Path) -> None:
+    kept = file.parent / "config" / "params.yaml"
+    kept.parent.mkdir()
+    kept.write_text("accepted: {harness: null}  # ours\n")
+    file.symlink_to("config/params.yaml")
+    params_file.set_accepted(file, A)
+    assert file.is_symlink()
+    assert kept.read_text() == f"accepted: {{harness: {A}}}  # ours\n"
+
+
 def test_setting_it_in_a_missing_file_makes_the_file(file: Path) -> None:
     params_file.set_accepted(file, A)
     assert params_file.read_params(file).accepted == Accepted(A, None)

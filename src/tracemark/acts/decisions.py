@@ -27,7 +27,7 @@ from tracemark.harness.check import check
 from tracemark.harness.match import Matcher
 from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
-from tracemark.ledger.params_file import set_accepted
+from tracemark.ledger.params_file import own_file, set_accepted
 from tracemark.model.decision import Kind
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
@@ -93,7 +93,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
     Raises:
         UnknownNameError: when nothing answers to `name`.
         NegativeAnswerError: when the harness has findings of severity error.
-        ParamsError: when params.yaml cannot be read; then nothing is written.
+        ParamsError: when params.yaml cannot be read, or is a link out of the corpus; then nothing is written.
         UsageError: when the reason is empty.
         LedgerChainError: when the ledger does not verify.
     """
@@ -117,6 +117,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
 def _accept(corpus: Corpus, harness: Harness, findings: tuple[Finding, ...], reason: str, clock: Clock) -> Accepted:
     # read before anything is written, so that an unusable file stops the decision and not its second half
     stated = corpus.accepted
+    own_file(corpus.root / params.NAME)
     fingerprint, previous = harness.fingerprint, corpus.decisions.harness
     entry = corpus.decisions.accepted_by
     new_entry = entry is None or previous != fingerprint

@@ -10,6 +10,7 @@ is written before this file.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -59,8 +60,10 @@ def set_accepted(path: Path, fingerprint: str | None) -> None:
         fingerprint: the accepted harness; None writes `null`.
 
     Raises:
-        ParamsError: when the file is not usable, or the value cannot be changed alone (it is an alias, for instance).
+        ParamsError: when the file is not usable, a link out of the corpus, or the value cannot be changed alone (it is
+            an alias, for instance).
     """
+    path = own_file(path)
     value = fingerprint or "null"
     before = path.read_bytes().decode("utf-8") if path.exists() else ""
     expected = _load(before, path.name)
@@ -75,6 +78,24 @@ def set_accepted(path: Path, fingerprint: str | None) -> None:
     if after != before:
         write_atomic(path, after.encode("utf-8"))
     crash_point(CrashPoint.PARAMS_WRITTEN)
+
+
+def own_file(path: Path) -> Path:
+    """Return the file to which `params.yaml` leads: itself, or what it is a link to.
+
+    Raises:
+        ParamsError: when that lies outside the corpus, where it may be another corpus's as well.
+    """
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if not target.is_relative_to(os.path.realpath(path.parent)):
+        raise ParamsError(
+            f"it is a link to {target}, outside the corpus, which is not written",
+            where=path.name,
+            hint=f"put a file {path.name} in place of the link",
+        )
+    return target
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
