@@ -13,6 +13,8 @@ from tracemark import digest
 from tracemark.acts import audit, decisions
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.errors import IntegrityError, NewerFormatError, UnknownNameError, UsageError
+from tracemark.ledger import chain
+from tracemark.model.decision import Kind
 from tracemark.model.harness import COMPONENTS
 from tracemark.store.selection import Decisions, Selection, State
 from tracemark.store.store import Store
@@ -36,6 +38,12 @@ def codes(shop: Shop) -> set[str]:
 
 
 # --- a trace
+
+
+def audited(shop: Shop, trace: str) -> audit.TraceAudit:
+    shown = audit.audit(shop.root, trace)
+    assert isinstance(shown, audit.TraceAudit)
+    return shown
 
 
 def test_a_recorded_trace_has_evidence_for_each_part(exported: Shop) -> None:
@@ -124,6 +132,51 @@ def test_without_an_accepted_harness_there_is_nothing_to_differ_from(shop: Shop)
     shop.accept()
     shown = audit.audit(shop.root, shop.ids()["t-0"])
     assert (shown.accepted, shown.accepted_harness, shown.differs_in) == (True, shop.fingerprint(), [])
+
+
+def test_the_decisions_about_a_trace_are_shown(exported: Shop) -> None:
+    trace, other = (exported.ids()[task] for task in ("t-0", "t-1"))
+    made = [
+        decisions.retract(exported.root, trace, "leaked", CLOCK).entry,
+        decisions.reinstate(exported.root, trace, "it was not", CLOCK).entry,
+    ]
+    shown = audited(exported, trace).decisions
+    assert [(one["kind"], one["reason"], one["entry"]) for one in shown] == [
+        ("retract", "leaked", made[0]),
+        ("reinstate", "it was not", made[1]),
+    ]
+    assert all(one["time"] for one in shown)
+    assert audited(exported, other).decisions == []
+
+
+def test_a_decision_that_names_a_record_of_the_run_alone_is_about_the_trace(exported: Shop) -> None:
+    trace = exported.ids()["t-0"]
+    raw = audited(exported, trace).source["raw"]
+    subject = {"trace": "0" * 64, "raw": raw}
+    entry = chain.append(exported.root / chain.NAME, Kind.RETRACT, subject, "bad record", CLOCK)
+    assert [one["entry"] for one in audited(exported, trace).decisions] == [entry.digest]
+
+
+def test_why_an_export_made_now_leaves_a_trace_out_is_said(shop: Shop) -> None:
+    shop.ingest([document("short", calls=1), document("failed", reward=0.0), document("held-out")], name="more")
+    ids = shop.ids()
+    assert audited(shop, ids["t-0"]).export == "no: no harness is accepted"
+    shop.accept()
+    shop.set(("tasks: []", "tasks: [held-out]"))
+    decisions.retract(shop.root, ids["t-1"], "leaked", CLOCK)
+    answers = {task: audited(shop, trace).export for task, trace in ids.items()}
+    assert answers == {
+        "t-0": "yes",
+        "t-1": "no: retracted",
+        "t-2": "yes",
+        "u-0": "no: other-harness",
+        "u-1": "no: other-harness",
+        "short": "no: tool-calls",
+        "failed": "no: outcome",
+        "held-out": "no: evaluation-task",
+    }
+    shop.export()
+    assert {row["tracemark_trace_id"] for row in shop.rows()} == {ids[task] for task in ("t-0", "t-2")}
 
 
 def test_a_component_without_parts_is_vacuous_and_not_recorded(exported: Shop) -> None:

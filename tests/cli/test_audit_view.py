@@ -18,7 +18,8 @@ def trace(**known: Any) -> TraceAudit:
     members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
     empty: dict[str, Any] = {"components": {}, "outcome": {}, "run": {}, "source": {}, "labels": {}}
     lists: dict[str, Any] = {
-        name: [] for name in ("stated", "contradictions", "fits", "exports", "conflicts", "superseded_by")
+        name: []
+        for name in ("stated", "contradictions", "fits", "exports", "conflicts", "superseded_by", "decisions")
     }
     return TraceAudit(**members | {"findings": (), "accepted": False} | empty | lists | known)
 
@@ -68,6 +69,8 @@ FULL = {
     "differs_in": ["prompt_templates/system", "tool_bindings/look", "observation_handlers/observe", "runtime/limits"],
     "stated": ["a-long-label-of-a-harness", "another-long-label-of-a-harness", "a-third-label"],
     "conflicts": ["outcome.status"],
+    "export": "no: outcome",
+    "decisions": [{"kind": "stamp", "time": "2026-01-31T12:00:00Z", "reason": "r", "entry": ID}],
     "superseded_by": [ID],
 }
 

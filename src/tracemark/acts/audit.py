@@ -8,7 +8,7 @@ store. Of a harness: its traces, successes, exports and decisions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, is_short, open_store
+from tracemark.acts.eligible import eligible
 from tracemark.acts.export import KIND, terms_of
 from tracemark.acts.provenance import components, content_in, contradictions, declared_name, standing
 from tracemark.acts.pulled import not_pulled
@@ -29,6 +30,7 @@ from tracemark.harness.declared import Comparison, compare
 from tracemark.harness.match import Content, fits
 from tracemark.harness.version import Harness
 from tracemark.importers.atif import content_of
+from tracemark.ledger.state import records_named
 from tracemark.store.check import decision_refuted
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions, Selection
@@ -77,6 +79,9 @@ class TraceAudit(Report):
     """Task, model and other facts of the run."""
     source: dict[str, Any]
     """Format, file, digest of the raw record, importer, repairs."""
+    export: str
+    """Whether an SFT export made now would take it, limits of number aside: `yes`, or `no: ` and the first reason why
+    not, with its detail where there is one (`no: not-trainable (demonstration)`)."""
     exports: list[dict[str, Any]]
     """Exports that took it: `manifest` (digest), `fingerprint`, `policy`, `rows` (their number)."""
     conflicts: list[str]
@@ -85,6 +90,9 @@ class TraceAudit(Report):
     """Whether the ledger bars it."""
     superseded_by: list[str]
     """Ids of traces that a newer importer made of the same record."""
+    decisions: list[dict[str, Any]]
+    """Ledger entries about it or a record that holds its run: `kind` (`stamp`, `retract`, `reinstate`), `time`,
+    `reason`, `entry` (digest)."""
 
 
 @dataclass(frozen=True)
@@ -192,10 +200,12 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         outcome=joined.outcome,
         run=joined.run,
         source=line["source"],
+        export=eligible(corpus, state, line, fitting),
         exports=[_export(note.value["value"]) for note in store.exports_of(trace_id)],
         conflicts=list(state.conflicts),
         retracted=state.retracted,
         superseded_by=list(state.superseded_by),
+        decisions=_decisions_about(corpus, store, trace_id),
     )
 
 
@@ -273,7 +283,7 @@ def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
         statuses=dict(sorted(statuses.items())),
         evidence=dict(sorted(evidence.items())),
         exports=taken,
-        decisions=_decisions(corpus, fingerprint),
+        decisions=_decisions(corpus, lambda subject: fingerprint in _harnesses_named(subject)),
     )
 
 
@@ -357,14 +367,22 @@ def _export(value: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _decisions(corpus: Corpus, fingerprint: str) -> list[dict[str, Any]]:
-    found = []
-    for entry in corpus.chain.entries:
-        subject = entry.decision.subject
-        named = {subject.get("harness"), subject.get("fingerprint"), *(subject.get("fingerprints") or ())}
-        if fingerprint in named:
-            decision = entry.decision
-            found.append(
-                {"kind": decision.kind, "time": decision.time, "reason": decision.reason, "entry": entry.digest}
-            )
-    return found
+def _decisions_about(corpus: Corpus, store: Store, trace_id: str) -> list[dict[str, Any]]:
+    records = cache(lambda: store.records_of_run(trace_id))
+
+    def concerns(subject: Mapping[str, Any]) -> bool:
+        if subject.get("trace") == trace_id:
+            return True
+        named = records_named(subject)
+        return bool(named) and not records().isdisjoint(named)
+
+    return _decisions(corpus, concerns)
+
+
+def _decisions(corpus: Corpus, concerns: Callable[[Mapping[str, Any]], bool]) -> list[dict[str, Any]]:
+    made = [(entry.decision, entry.digest) for entry in corpus.chain.entries if concerns(entry.decision.subject)]
+    return [{"kind": one.kind, "time": one.time, "reason": one.reason, "entry": name} for one, name in made]
+
+
+def _harnesses_named(subject: Mapping[str, Any]) -> set[str | None]:
+    return {subject.get("harness"), subject.get("fingerprint"), *(subject.get("fingerprints") or ())}

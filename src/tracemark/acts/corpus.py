@@ -49,6 +49,7 @@ class Corpus:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._offered: dict[str, list[dict[str, Any]] | None] = {}
 
     @cached_property
     def params(self) -> Params:
@@ -127,9 +128,11 @@ class Corpus:
         Raises:
             IntegrityError: when the snapshot is damaged.
         """
-        path = Layout(self.root).snapshot(fingerprint)
-        harness = _stored(path, fingerprint) if path.is_file() else self.by_fingerprint.get(fingerprint)
-        return tools_of(harness) if harness is not None else None
+        if fingerprint not in self._offered:
+            path = Layout(self.root).snapshot(fingerprint)
+            harness = _stored(path, fingerprint) if path.is_file() else self.by_fingerprint.get(fingerprint)
+            self._offered[fingerprint] = tools_of(harness) if harness is not None else None
+        return self._offered[fingerprint]
 
     @cached_property
     def matchers(self) -> dict[str, Matcher]:

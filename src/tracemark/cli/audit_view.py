@@ -18,7 +18,7 @@ from tracemark.cli.layout import write_report
 from tracemark.findings import Finding, Report
 
 _SECTIONS: Mapping[type[Report], Collection[str]] = {
-    TraceAudit: ("components", "contradictions", "fits", "outcome", "run", "source", "exports"),
+    TraceAudit: ("components", "contradictions", "fits", "outcome", "run", "source", "exports", "decisions"),
     ExportAudit: ("outcomes", "proved"),
     HarnessAudit: ("statuses", "evidence", "exports", "decisions"),
 }
