@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,3 +33,68 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def shared_traces() -> Path:
     """The folder of real trace files."""
     return SHARED_TRACES
+
+
+class Disk:
+    """What a process asked of the disk, in order: syncs, names given and taken, folders made.
+
+    Args:
+        monkeypatch: undoes the spying at the end of the test.
+        private: no entry is kept of what lies below a folder of this name; sizes and failures are.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, private: str = ".tracemark") -> None:
+        self.calls: list[tuple[str, ...]] = []
+        self.synced: dict[str, int] = {}
+        """How many bytes a file had when it was synced last."""
+        self.failing: Counter[str] = Counter()
+        """How often the sync of a file or folder whose name begins so is yet to fail."""
+        self.asked: Counter[str] = Counter()
+        """How often each file or folder was to be synced, by its path."""
+        self._real = {name: getattr(os, name) for name in ("fsync", "rename", "replace", "unlink", "mkdir")}
+        monkeypatch.setattr(os, "fsync", self._fsync)
+        for name, word in (("rename", "rename"), ("replace", "rename"), ("unlink", "remove"), ("mkdir", "make")):
+            monkeypatch.setattr(os, name, self._spy(name, word))
+        self._private = private
+
+    def _fsync(self, descriptor: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        self.asked[path] += 1
+        for beginning in self.failing:
+            if Path(path).name.startswith(beginning) and self.failing[beginning] > 0:
+                self.failing[beginning] -= 1
+                raise OSError(errno.EIO, "the sync failed", path)
+        self._real["fsync"](descriptor)
+        self.synced[path] = os.fstat(descriptor).st_size
+        self.calls.append(("sync", path))
+
+    def _spy(self, name: str, word: str) -> Any:
+        def called(*arguments: Any, **options: Any) -> Any:
+            result = self._real[name](*arguments, **options)
+            self.calls.append((word, *(os.fspath(path) for path in arguments if not isinstance(path, int))))
+            return result
+
+        return called
+
+    def require_durable(self, below: Path) -> None:
+        """Make sure that every name below a folder which was given, taken or made is durable, and what it names too.
+
+        A file is synced before it gets its name, and every folder after the last change of its names.
+        """
+        synced: set[str] = set()
+        open_folders: dict[str, str] = {}
+        for word, *paths in self.calls:
+            target = paths[-1]
+            if word == "sync":
+                synced.add(target)
+                open_folders.pop(target, None)
+            elif Path(target).is_relative_to(below) and self._private not in Path(target).parts:
+                assert word != "rename" or paths[0] in synced, f"{target} got its name before its bytes were synced"
+                open_folders[str(Path(target).parent)] = target
+        assert not open_folders, f"folders that were not synced after the last name in them changed: {open_folders}"
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """Spies on syncs and on changes of names in this process."""
+    return Disk(monkeypatch)

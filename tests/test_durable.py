@@ -149,3 +149,85 @@ def test_make_folder_may_be_called_by_two_at_once(tmp_path):
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         pool.map(durable.make_folder, [tmp_path / "a" / "b" / "c"] * 4)
     assert (tmp_path / "a" / "b" / "c").is_dir()
+
+
+# --- the order of syncs and names
+
+
+def test_the_bytes_are_synced_before_the_file_gets_its_name_and_the_folder_after(tmp_path, disk):
+    temporary, folder = tmp_path / "temporary", tmp_path / "segments"
+    for new in (True, False):
+        disk.calls.clear()
+        temporary.write_bytes(b"content")
+        assert durable.publish(temporary, folder / "abc") is new
+        made = [("make", str(folder)), ("sync", str(tmp_path))] if new else []
+        moved = ("rename", str(temporary), str(folder / "abc")) if new else ("remove", str(temporary))
+        assert disk.calls == [("sync", str(temporary)), *made, moved, ("sync", str(folder))]
+    temporary.write_bytes(b"other")
+    disk.calls.clear()
+    durable.publish(temporary, folder / "def", synced=True)
+    assert disk.calls == [("rename", str(temporary), str(folder / "def")), ("sync", str(folder))]
+
+
+def test_a_written_file_is_synced_whole_before_it_replaces_the_old_one(tmp_path, disk):
+    for data in (b"one", b"other"):
+        disk.calls.clear()
+        durable.write_atomic(tmp_path / "params.yaml", data)
+        (first, temporary), *rest = disk.calls
+        assert first == "sync"
+        assert disk.synced[temporary] == len(data)
+        assert rest == [("rename", temporary, str(tmp_path / "params.yaml")), ("sync", str(tmp_path))]
+
+
+def test_each_new_folder_is_made_durable_in_its_parent(tmp_path, disk):
+    durable.make_folder(tmp_path / "a" / "b")
+    one, two = str(tmp_path / "a"), str(tmp_path / "a" / "b")
+    assert disk.calls == [("make", one), ("sync", str(tmp_path)), ("make", two), ("sync", one)]
+    durable.make_folder(tmp_path / "a" / "b")
+    assert len(disk.calls) == 4
+
+
+def test_a_file_that_is_set_aside_keeps_its_name_there(tmp_path, disk):
+    path = tmp_path / "segments" / "abc"
+    path.parent.mkdir()
+    path.write_bytes(b"damaged")
+    disk.calls.clear()
+    durable.set_aside(path, tmp_path / "private" / "aside")
+    aside = tmp_path / "private" / "aside"
+    assert disk.calls[-2:] == [("rename", str(path), str(aside / "abc.damaged")), ("sync", str(aside))]
+
+
+def publish(folder):
+    durable.publish(folder / "temporary", folder / "segments" / "abc")
+
+
+def publish_known(folder):
+    (folder / "segments" / "abc").write_bytes(b"content")
+    publish(folder)
+
+
+def write_atomic(folder):
+    durable.write_atomic(folder / "segments" / "abc", b"other")
+
+
+@pytest.mark.parametrize(
+    ("act", "failing", "named"),
+    [
+        (publish, "temporary", False),
+        (publish, "segments", True),
+        (publish_known, "temporary", True),
+        (publish_known, "segments", True),
+        (write_atomic, ".abc.", False),
+        (write_atomic, "segments", True),
+        (lambda folder: durable.make_folder(folder / "segments" / "more"), "segments", False),
+        (lambda folder: durable.sync_folder(folder / "segments"), "segments", False),
+    ],
+)
+def test_a_sync_that_failed_goes_up_and_is_not_tried_again(tmp_path, disk, act, failing, named):
+    (tmp_path / "segments").mkdir()
+    (tmp_path / "temporary").write_bytes(b"content")
+    disk.failing[failing] = 1
+    with pytest.raises(OSError, match="the sync failed"):
+        act(tmp_path)
+    assert [count for path, count in disk.asked.items() if os.path.basename(path).startswith(failing)] == [1]
+    assert (tmp_path / "segments" / "abc").exists() is named
