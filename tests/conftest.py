@@ -88,8 +88,11 @@ class Disk:
             if word == "sync":
                 synced.add(target)
                 open_folders.pop(target, None)
-            elif Path(target).is_relative_to(below) and self._private not in Path(target).parts:
-                assert word != "rename" or paths[0] in synced, f"{target} got its name before its bytes were synced"
+                continue
+            if word == "rename" and paths[0] in synced:
+                synced = synced - {paths[0]} | {target}
+            if Path(target).is_relative_to(below) and self._private not in Path(target).parts:
+                assert word != "rename" or target in synced, f"{target} got its name before its bytes were synced"
                 open_folders[str(Path(target).parent)] = target
         assert not open_folders, f"folders that were not synced after the last name in them changed: {open_folders}"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing
 import os
 import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -273,6 +276,75 @@ def test_a_kill_after_the_append_leaves_a_ledger_that_holds_it(ledger: Path) -> 
     assert accept(ledger, B).decision.parents == [chain.read(ledger).entries[0].digest]
 
 
+def test_an_entry_is_synced_whole_before_it_is_acknowledged_and_so_is_the_name_of_a_new_ledger(
+    ledger: Path, disk
+) -> None:
+    accept(ledger)
+    private = ledger.parent / ".tracemark"
+    made = [("make", str(private)), ("sync", str(ledger.parent))]
+    assert disk.calls == [*made, ("sync", str(ledger)), ("sync", str(ledger.parent))]
+    assert disk.synced[str(ledger)] == ledger.stat().st_size
+    disk.calls.clear()
+    accept(ledger, B)
+    assert disk.calls == [("sync", str(ledger))]
+    assert disk.synced[str(ledger)] == ledger.stat().st_size
+
+
+@pytest.mark.parametrize("failing", ["ledger.jsonl", "corpus"])
+def test_an_entry_whose_sync_failed_is_not_acknowledged_nor_synced_again(tmp_path: Path, disk, failing: str) -> None:
+    ledger = tmp_path / "corpus" / "ledger.jsonl"
+    (ledger.parent / ".tracemark").mkdir(parents=True)
+    disk.failing[failing] = 1
+    with pytest.raises(OSError, match="the sync failed"):
+        accept(ledger)
+    assert disk.asked[str(ledger if failing == "ledger.jsonl" else ledger.parent)] == 1
+    assert disk.asked[str(ledger)] == 1
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_write_that_takes_a_part_is_an_error_and_leaves_a_torn_end_that_is_named(
+    ledger: Path, monkeypatch: pytest.MonkeyPatch, earlier: int
+) -> None:
+    for _ in range(earlier):
+        accept(ledger)
+    whole = ledger.read_bytes() if earlier else b""
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
+    with pytest.raises(OSError, match="take the half-written last line out") as caught:
+        accept(ledger, B)
+    assert caught.value.errno == errno.ENOSPC
+    assert codes(ledger) == ["ledger-torn-line"]
+    monkeypatch.undo()
+    ledger.write_bytes(whole)
+    entry = accept(ledger, B)
+    assert chain.read(ledger).heads == (entry.digest,)
+
+
+def append_some(path: Path, barrier: Any, name: int) -> None:
+    barrier.wait()
+    for number in range(APPENDED):
+        accept(path, reason=f"process {name}, entry {number}")
+
+
+APPENDED = 25
+
+
+def test_processes_that_add_at_once_make_one_line_of_parents(ledger: Path) -> None:
+    fork = multiprocessing.get_context("fork")
+    barrier = fork.Barrier(4)
+    processes = [fork.Process(target=append_some, args=(ledger, barrier, name)) for name in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+        assert process.exitcode == 0
+    read = chain.read(ledger)
+    said = {entry.decision.reason for entry in read.entries}
+    assert said == {f"process {name}, entry {number}" for name in range(4) for number in range(APPENDED)}
+    assert len(read.heads) == 1
+    assert [entry.decision.parents for entry in read.entries] == [[], *([e.digest] for e in read.entries[:-1])]
+
+
 @given(st.randoms(use_true_random=False), st.integers(1, 8))
 def test_the_order_of_lines_means_nothing(
     tmp_path_factory: pytest.TempPathFactory, order: random.Random, count: int
@@ -374,3 +446,27 @@ def test_without_the_union_driver_the_merge_stops_and_the_markers_are_found(repo
     merge = subprocess.run(["git", "merge", "other"], cwd=repository, env=_env(), check=False, capture_output=True)
     assert merge.returncode != 0
     assert set(codes(ledger)) == {"ledger-conflict-marker"}
+
+
+def test_a_ledger_that_is_no_file_is_named_and_not_opened(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    os.mkfifo(path)
+    (found,) = chain.verify(path)
+    assert (found.code, found.message) == ("ledger-unreadable", "it cannot be read: it is a pipe, no file")
+    with pytest.raises(LedgerChainError, match="a pipe"):
+        chain.read(path)
+    path.unlink()
+    path.mkdir()
+    assert [one.code for one in chain.verify(path)] == ["ledger-unreadable"]
+
+
+def test_a_ledger_that_nobody_may_read_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ledger.jsonl"
+    path.touch()
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    (found,) = chain.verify(path)
+    assert (found.message, found.hint) == ("it cannot be read: Permission denied", "check its permissions")
+
+
+def refused(path: Path) -> bytes:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))

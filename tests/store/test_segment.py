@@ -48,6 +48,16 @@ def test_a_file_that_cannot_be_written_is_closed(tmp_path: Path) -> None:
     assert packer._file.closed
 
 
+def test_a_file_is_synced_whole_and_once_also_where_that_fails(tmp_path: Path, disk) -> None:
+    packed = pack(tmp_path / "a", LINES)
+    assert packed is not None
+    assert disk.synced == {str(tmp_path / "a"): packed.size}
+    disk.failing["b"] = 1
+    with pytest.raises(OSError, match="the sync failed"):
+        pack(tmp_path / "b", LINES)
+    assert disk.asked[str(tmp_path / "b")] == 1
+
+
 def test_a_file_that_cannot_be_synced_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packer = Packer(tmp_path / "a")
     packer.add(b"{}")

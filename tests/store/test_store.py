@@ -475,3 +475,35 @@ def test_a_catalogue_that_another_process_holds_is_a_locked_error(
         store.commit_annotations("stamps", [note])
         with Store.open(root) as other, other.catalogue.transaction(), pytest.raises(LockedError):
             list(store.select(Selection()))
+
+
+# --- durability
+
+
+def test_whatever_is_committed_is_durable_under_its_name_when_that_returns(make, root: Path, disk) -> None:
+    trace = make.trace(1, make.stamp("a"))
+    snapshot = {"format": "tracemark/harness-snapshot/1"}
+    with Store.open(root, create=True) as store:
+        for commit in (
+            lambda: make.commit(store, trace),
+            lambda: store.commit_annotations("labels", [make.annotation("labels", make.id_of(trace), {"a": 1})]),
+            lambda: store.commit_refused([refused("not-json", "a:1", "no", digest.sha256(b"x"), b"x")]),
+            lambda: store.commit_harness(make.fingerprint("a"), snapshot),
+        ):
+            disk.calls.clear()
+            commit()
+            named = [paths[-1] for word, *paths in disk.calls if word == "rename"]
+            assert sum(root / "traces" in Path(path).parents for path in named) == 1
+            disk.require_durable(root)
+
+
+@pytest.mark.parametrize("failing", ["0.", "fingerprint="])
+def test_a_segment_whose_sync_failed_is_not_acknowledged(make, root: Path, disk, failing: str) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+        disk.failing[failing] = 1
+        disk.asked.clear()
+        with pytest.raises(OSError, match="the sync failed"):
+            make.commit(store, make.trace(2))
+        assert [count for path, count in disk.asked.items() if Path(path).name.startswith(failing)] == [1]
+        assert store.counts()["traces"] == 1
