@@ -17,13 +17,16 @@ import fcntl
 import os
 import shutil
 import signal
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
-from tracemark.errors import LockedError
+from tracemark.errors import IrregularFileError, LockedError
+
+_IN_THE_WAY = "move what is in the way, then restore the file"
 
 
 def _umask() -> int:
@@ -77,6 +80,30 @@ def make_folder(path: Path) -> None:
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
         sync_folder(folder.parent)
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        OSError: when it is missing or cannot be read.
+        IrregularFileError: when it is no regular file; then it was not opened, since a pipe may never answer.
+    """
+    require_regular(path)
+    return path.read_bytes()
+
+
+def require_regular(path: Path) -> None:
+    """Make sure that a path leads to a regular file; nothing is opened.
+
+    Raises:
+        OSError: when there is nothing, or nobody can tell.
+        IrregularFileError: when it is something else.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+        raise IrregularFileError(f"it is {what}, no file", where=path.name, hint=_IN_THE_WAY)
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -10,7 +10,8 @@ words or as data without knowing the class.
     │   ├── UnknownNameError        2   no such harness, trace, format …; the known ones are listed
     │   ├── ManifestError           2   a harness.yaml or a file it names is not usable
     │   ├── ParamsError             2   params.yaml is not usable
-    │   └── HarnessChangedError     2   the folder on disk is not what was loaded
+    │   ├── HarnessChangedError     2   the folder on disk is not what was loaded
+    │   └── IrregularFileError      2   a folder, a pipe or a device stands where a file should
     ├── NoStoreError               10   no store here
     │   └── NotPulledError         10   dvc.lock pins data that is not on disk
     ├── LockedError                11   another process holds the lock
@@ -90,6 +91,10 @@ class ParamsError(UsageError):
 
 class HarnessChangedError(UsageError):
     """The harness folder on disk is not what was loaded."""
+
+
+class IrregularFileError(UsageError):
+    """A folder, a pipe or a device stands where a file should; it was not opened."""
 
 
 class NoStoreError(TracemarkError):

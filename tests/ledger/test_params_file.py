@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -255,3 +257,25 @@ def test_comments_and_order_survive(
     file.write_bytes(text.encode())
     params_file.set_accepted(file, A)
     assert file.read_bytes().decode() == text.replace(f"harness: {old} ", f"harness: {A} ")
+
+
+def test_what_is_no_file_is_named_and_not_opened(file: Path) -> None:
+    file.write_text("evaluation: {tasks: {file: eval.txt}}\n")
+    os.mkfifo(file.parent / "eval.txt")
+    with pytest.raises(ParamsError, match=r"eval\.txt: it is a pipe"):
+        params_file.read_params(file)
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(ParamsError, match="a pipe"):
+        params_file.read_params(file)
+
+
+def test_a_file_that_nobody_may_read_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    file.touch()
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(ParamsError, match="Permission denied") as caught:
+        params_file.read_params(file)
+    assert caught.value.hint == "check its permissions"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from pathlib import Path
 
@@ -9,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemark import digest, engine
-from tracemark.errors import IntegrityError, NoStoreError
+from tracemark.errors import IntegrityError, IrregularFileError, NoStoreError
 from tracemark.store.annotations import INGESTED, SOURCES, refused
 from tracemark.store.catalogue import Reader
 from tracemark.store.check import Checked, check, check_decisions, check_disputes
 from tracemark.store.layout import Layout
 from tracemark.store.segment import Packer, iterate
-from tracemark.store.selection import Decisions
+from tracemark.store.selection import Decisions, Selection
 from tracemark.store.store import Store
 
 
@@ -307,3 +308,47 @@ def test_every_finding_names_the_next_step(filled: Layout) -> None:
         path.write_bytes(b"x")
     (filled.segments / "notes.txt").touch()
     assert all(finding.hint for finding in check(filled).findings)
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+@pytest.mark.parametrize("inside", ["refused", "segments/fingerprint=none", "annotations/labels"])
+def test_what_is_no_file_is_named_and_not_opened(filled: Layout, kind: str, inside: str) -> None:
+    name = f"{inside}/{'0' * 64}.jsonl.zst"
+    path = filled.path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    found = check(filled)
+    assert {(one.code, one.where) for one in found.findings} == {("file-damaged", name), ("stored-not-indexed", name)}
+    assert f"it is a {kind}, no file" in found.findings[0].message
+    with Store.open(filled.root) as store:
+        expected = {"stored-not-indexed"} if inside == "refused" else {"stored-not-indexed", "file-damaged"}
+        assert {one.code for one in store.findings} == expected
+        assert list(store.select(Selection()))
+
+
+def test_a_pipe_in_place_of_an_indexed_segment_is_damage(filled: Layout) -> None:
+    path = next(filled.path(name) for name in filled.data_files() if name.startswith("segments/"))
+    path.unlink()
+    os.mkfifo(path)
+    with Store.open(filled.root) as store, pytest.raises(IntegrityError, match="a pipe"):
+        list(store.lines(store.select(Selection())))
+
+
+def test_a_pipe_in_place_of_a_snapshot_or_of_the_store_file_is_named(make, filled: Layout) -> None:
+    path = filled.snapshot(make.fingerprint("a"))
+    path.unlink()
+    os.mkfifo(path)
+    (found,) = check(filled).findings
+    assert (found.code, "a pipe" in found.message) == ("snapshot-damaged", True)
+    filled.store_file.unlink()
+    os.mkfifo(filled.store_file)
+    with pytest.raises(IrregularFileError, match="a pipe"):
+        filled.require()
+
+
+def test_what_is_said_of_a_file_that_cannot_be_read_holds_no_path(filled: Layout) -> None:
+    path = filled.path(filled.data_files()[0])
+    path.unlink()
+    path.symlink_to("nowhere")
+    messages = [found.message for found in check(filled).findings if found.code == "file-damaged"]
+    assert messages == ["No such file or directory"]

@@ -38,7 +38,7 @@ READER_GONE = 141
 _EMPTY_OPTION = re.compile("--(?!reason=)[a-z-]+=")
 
 _ROOM = "make room, then run the command again"
-_RIGHTS = "check who may write there"
+_RIGHTS = "check who may read and write there"
 _IN_THE_WAY = "move what is in the way, or name another place"
 _REFUSED_BY_SYSTEM = {
     errno.EACCES: _RIGHTS,

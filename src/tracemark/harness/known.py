@@ -9,7 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracemark.digest import FINGERPRINT_PREFIX
-from tracemark.errors import IntegrityError, NewerFormatError
+from tracemark.durable import read_regular
+from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatError
 from tracemark.findings import Finding, finding
 from tracemark.harness.folder import HarnessFolder
 from tracemark.harness.loading import examine
@@ -77,7 +78,9 @@ def _folders(parent: Path) -> list[Path]:
 
 def _snapshot(path: Path) -> Harness:
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path)
+    except IrregularFileError as error:
+        raise IntegrityError(f"the snapshot cannot be read: {error.message}", hint=error.hint) from None
     except OSError as error:
         raise IntegrityError(f"the snapshot cannot be read: {error.strerror}") from None
     harness = from_bytes(raw)

@@ -26,8 +26,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tracemark.clock import Clock
-from tracemark.durable import CrashPoint, crash_point, is_locked, lock, make_folder, sync_folder
-from tracemark.errors import LedgerChainError, LockedError, NewerFormatError, UsageError
+from tracemark.durable import CrashPoint, crash_point, is_locked, lock, make_folder, read_regular, sync_folder
+from tracemark.errors import IrregularFileError, LedgerChainError, LockedError, NewerFormatError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.ledger.entry import Entry, EntryError, decode, encode, explain, seal
 from tracemark.model.decision import Decision
@@ -195,9 +195,13 @@ def _write(data: bytes, path: Path) -> None:
 
 def _scan(path: Path, *, locked: bool = False) -> _Scan:
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         return _Scan({}, (), b"", open_end=False)
+    except (OSError, IrregularFileError) as error:
+        hint = error.hint if isinstance(error, IrregularFileError) else None
+        reason = error.message if isinstance(error, IrregularFileError) else error.strerror
+        return _Scan({}, (finding("ledger-unreadable", path.name, f"it cannot be read: {reason}", hint),), b"", False)
     *lines, rest = data.split(b"\n")
     taken: dict[bytes, Entry] = {}
     problems = []

@@ -21,8 +21,8 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node
 
 from tracemark.digest import is_fingerprint
-from tracemark.durable import CrashPoint, crash_point, write_atomic
-from tracemark.errors import ParamsError
+from tracemark.durable import CrashPoint, crash_point, read_regular, write_atomic
+from tracemark.errors import IrregularFileError, ParamsError
 from tracemark.ledger.params import Accepted, Caps, ExportParams, IngestParams, Params, Policy
 
 
@@ -34,9 +34,14 @@ def read_params(path: Path) -> Params:
             evaluation tasks that cannot be read; `where` is the file and the line.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_regular(path).decode("utf-8")
     except FileNotFoundError:
         return Params()
+    except IrregularFileError as error:
+        raise ParamsError(f"it cannot be read: {error.message}", where=path.name, hint=error.hint) from None
+    except OSError as error:
+        hint = "check its permissions"
+        raise ParamsError(f"it cannot be read: {error.strerror}", where=path.name, hint=hint) from None
     except UnicodeDecodeError as error:
         raise ParamsError(f"not UTF-8 at byte {error.start}", where=path.name) from None
     given = _checked(_load(text, path.name), _SCHEMA, path.name, "")
@@ -329,9 +334,11 @@ def _evaluation(tasks: tuple[str, ...] | PurePosixPath, path: Path) -> frozenset
     try:
         if not file.resolve().is_relative_to(path.parent.resolve()):
             raise ParamsError("evaluation.tasks: the file lies outside the corpus", where=f"{path.name}: {tasks}")
-        text = file.read_bytes().decode("utf-8-sig")
+        text = read_regular(file).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ParamsError(f"evaluation.tasks: {tasks}: not UTF-8", where=path.name) from None
+    except IrregularFileError as error:
+        raise ParamsError(f"evaluation.tasks: {tasks}: {error.message}", where=path.name, hint=error.hint) from None
     except (OSError, ValueError, RuntimeError) as error:
         # ValueError: no name of a file; RuntimeError: a symbolic link to itself
         reason = error.strerror if isinstance(error, OSError) else str(error)

@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from tracemark import digest, engine
 from tracemark.digest import JSON
-from tracemark.errors import IntegrityError, TracemarkError
+from tracemark.durable import read_regular, require_regular
+from tracemark.errors import IntegrityError, IrregularFileError, TracemarkError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED, project_annotation, project_refused
 from tracemark.store.catalogue import SCHEMA, CatalogueError, Reader
@@ -255,14 +256,17 @@ def _examine(job: _Job) -> _Examined:
     """Read one file whole; a function of its bytes and its name alone."""
     examined = _Examined(job)
     try:
+        require_regular(job.path)
         examined.size = job.path.stat().st_size
         found = digest.sha256_file(job.path)
         if found != job.path.name.removesuffix(SUFFIX):
             examined.findings.append(finding("file-damaged", job.name, f"its bytes have the SHA-256 {found}"))
         for location, line in iterate(job.path):
             _examine_line(examined, location, line)
+    except IrregularFileError as error:
+        examined.findings.append(finding("file-damaged", job.name, f"{error.message}: not opened", error.hint))
     except (IntegrityError, OSError) as error:
-        examined.findings.append(finding("file-damaged", job.name, str(error)))
+        examined.findings.append(finding("file-damaged", job.name, _reason(error)))
     return examined
 
 
@@ -339,14 +343,19 @@ def _snapshots(layout: Layout, fingerprint_of: Callable[[JSON], str] | None) -> 
         path = layout.snapshot(fingerprint)
         where = f"harnesses/{path.name}"
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
             value = digest.load_canonical(data)
             if digest.canonical(value) + b"\n" != data:
                 yield finding("line-not-canonical", where, "the snapshot is not in canonical form")
             if fingerprint_of is not None and (found := fingerprint_of(value)) != fingerprint:
                 yield finding("snapshot-damaged", where, f"its texts give the fingerprint {found}")
         except (digest.NotJSONError, TracemarkError, OSError) as error:
-            yield finding("snapshot-damaged", where, f"the snapshot cannot be read: {error}")
+            yield finding("snapshot-damaged", where, f"the snapshot cannot be read: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, without the path that the system puts beside it."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _proved(counts: dict[str, int], snapshots: bool, catalogue: bool) -> tuple[str, ...]:

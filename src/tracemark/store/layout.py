@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemark import digest
-from tracemark.durable import write_atomic
+from tracemark.durable import read_regular, write_atomic
 from tracemark.errors import IntegrityError, NewerFormatError, NoStoreError, UsageError
 
 STORE_FORMAT = "tracemark/store/1"
@@ -90,7 +90,7 @@ class Layout:
             IntegrityError: when the file `STORE` is not readable.
         """
         try:
-            raw = self.store_file.read_bytes()
+            raw = read_regular(self.store_file)
         except (FileNotFoundError, NotADirectoryError):
             raise NoStoreError("there is no trace store here", where="traces/STORE", hint="tracemark init") from None
         try:

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import zstandard
 
 from tracemark.digest import Hasher
-from tracemark.errors import IntegrityError
+from tracemark.durable import require_regular
+from tracemark.errors import IntegrityError, IrregularFileError
 
 FRAME_LINES = 64
 """How many lines a frame holds at most."""
@@ -153,6 +154,7 @@ def read_lines(path: Path, locations: Iterable[Location]) -> Iterator[bytes]:
     """
     decompressor = zstandard.ZstdDecompressor()
     try:
+        require_regular(path)
         with path.open("rb", buffering=0) as file:
             for (start, length), group in groupby(locations, key=lambda location: location[:2]):
                 wanted = list(group)
@@ -168,6 +170,8 @@ def read_lines(path: Path, locations: Iterable[Location]) -> Iterator[bytes]:
         raise _damaged(path, str(error)) from None
     except FileNotFoundError:
         raise _damaged(path, "the file is missing") from None
+    except IrregularFileError as error:
+        raise _damaged(path, error.message) from None
 
 
 def iterate(path: Path, hasher: Hasher | None = None) -> Iterator[tuple[Location, bytes]]:
@@ -201,6 +205,7 @@ def _frames(path: Path, hasher: Hasher | None) -> Iterator[tuple[int, int, bytes
         return data
 
     try:
+        require_regular(path)
         with path.open("rb") as file:
             while pending or (pending := read()):
                 frame = decompressor.decompressobj()
@@ -219,6 +224,8 @@ def _frames(path: Path, hasher: Hasher | None) -> Iterator[tuple[int, int, bytes
         raise _damaged(path, str(error)) from None
     except FileNotFoundError:
         raise _damaged(path, "the file is missing") from None
+    except IrregularFileError as error:
+        raise _damaged(path, error.message) from None
 
 
 def _damaged(path: Path, message: str) -> IntegrityError:

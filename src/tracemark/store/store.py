@@ -237,7 +237,7 @@ class Store(Reading):
 
     def _publish(self, temporary: Path, path: Path) -> bool:
         """Publish a synced data file; what has its name and other bytes must not pass for it and is set aside."""
-        if path.exists() and digest.sha256_file(path) != content_of(path.name):
+        if path.exists() and not (path.is_file() and digest.sha256_file(path) == content_of(path.name)):
             kept = set_aside(path, self.layout.set_aside)
             where = path.relative_to(self.layout.traces).as_posix()
             message = f"its bytes were not those of its name; it is written again, and the old file is {kept}"
