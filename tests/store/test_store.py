@@ -101,6 +101,57 @@ def test_a_checkout_of_an_older_revision_and_back_moves_the_catalogue_both_ways(
         assert store.corpus_digest() == digest_after
 
 
+def test_a_file_that_comes_while_the_folder_is_read_is_not_taken_for_one_that_is_gone(
+    make, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+        (first,) = store.layout.data_files()
+        segment, away = store.layout.path(first), root / "away"
+    data_files = Layout.data_files
+    listed: list[list[str]] = []
+
+    def while_it_is_away(layout: Layout) -> list[str]:
+        segment.rename(away)
+        listed.append(data_files(layout))
+        away.rename(segment)
+        return listed[-1]
+
+    monkeypatch.setattr(Layout, "data_files", while_it_is_away)
+    with Store.open(root) as store:
+        assert listed == [[], []]
+        assert store.counts()["traces"] == 1
+
+
+def test_what_another_process_commits_while_the_catalogue_catches_up_stays(
+    make, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+    data_files = Layout.data_files
+    to_come = [make.trace(2), make.trace(3)]
+
+    def before_another_commit(layout: Layout) -> list[str]:
+        listed = data_files(layout)
+        if to_come:
+            line = to_come.pop()
+            writer = tmp_path / f"writer-{len(to_come)}"
+            writer.mkdir()
+            (draft,) = make.drafts(writer, [line])
+            other.commit_segment(draft)
+        return listed
+
+    with Store.open(root) as other:
+        (unknown,) = make.drafts(tmp_path, [make.trace(5)], "1")
+        target = other.layout.segment(unknown.partition, unknown.name)
+        unknown.temporary.rename(target)
+        monkeypatch.setattr(Layout, "data_files", before_another_commit)
+        with Store.open(root) as store:
+            assert to_come == []
+            assert store.counts()["traces"] == other.counts()["traces"] == 4
+            assert store.findings == []
+
+
 def test_a_copy_takes_over_when_the_segment_of_a_trace_goes(make, root: Path) -> None:
     one, two = make.trace(1), make.trace(1, source={"label": "elsewhere"})
     with Store.open(root, create=True) as store:

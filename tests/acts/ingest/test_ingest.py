@@ -488,6 +488,15 @@ def disputed_inbox(desk) -> None:
     desk.put("c/batch.yaml", b"harness: desk_a\n")
 
 
+def test_the_traces_of_a_job_are_stored_before_what_it_refused(desk) -> None:
+    desk.put("runs.jsonl", json.dumps(desk.document("t-1")).encode() + b"\n{broken\n")
+    assert start(desk.root, desk.inbox, crash_at=CrashPoint.RENAMED).wait(timeout=60) == -signal.SIGKILL
+    assert list((desk.root / "traces" / "refused").iterdir()) == []
+    assert desk.counts()["traces"] == 1
+    assert start(desk.root, desk.inbox).wait(timeout=60) == 0
+    assert [record["where"] for record in desk.refused()] == ["runs.jsonl:2"]
+
+
 @pytest.mark.parametrize("point", OF_A_COMMIT)
 def test_no_crash_of_an_ingest_leaves_a_disputed_trace_that_counts_under_a_harness(desk, point: CrashPoint) -> None:
     disputed_inbox(desk)

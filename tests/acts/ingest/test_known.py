@@ -20,7 +20,7 @@ from tracemark.clock import FixedClock
 from tracemark.errors import NegativeAnswerError
 from tracemark.findings import Severity
 from tracemark.harness import snapshot
-from tracemark.importers import atif_repair
+from tracemark.importers import atif_repair, source
 from tracemark.importers.atif import IMPORTER, AtifImporter
 from tracemark.store.draft import DraftWriter
 from tracemark.store.row import project_line
@@ -149,6 +149,25 @@ def test_a_dry_run_remembers_no_record(desk) -> None:
     two = pretty(desk, "two.json", document)
     assert counts(desk.ingest(two, dry_run=True)) == {"duplicates": 1}
     assert desk.annotations("sources") == []
+
+
+def test_a_dry_run_knows_what_it_tried_to_remember(desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = desk.document("t-1")
+    desk.ingest(desk.write("one.jsonl", document))
+    # two jobs, of which the second sees what the first one has stored
+    again = json.dumps(dict(reversed(document.items()))).encode()
+    monkeypatch.setattr(source, "RANGE", len(again))
+    paths = [desk.put(f"again-{number}.jsonl", again + b"\n") for number in range(2)]
+    stated: list[int] = []
+    commit = Store.commit_annotations
+
+    def counting(store: Store, kind: str, values: Any) -> Any:
+        stated.append(len(values))
+        return commit(store, kind, values)
+
+    monkeypatch.setattr(Store, "commit_annotations", counting)
+    assert counts(desk.ingest(*paths, dry_run=True)) == {"duplicates": 2}
+    assert stated == [1]
 
 
 # --- strengthened
@@ -453,6 +472,16 @@ def test_two_copies_of_a_run_in_one_file_leave_out_one_claim_by_an_outdated_name
     report = desk.ingest(path, harness="desk_a")
     assert (report.contested, report.duplicates, report.exit_code) == (0, 2, 0)
     assert desk.state("t-1").row.evidence == "recorded"
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_claim_by_an_outdated_name_is_counted_once_for_each_record(desk, partitions: int) -> None:
+    recorded = desk.recorded("t-1", "desk_a")
+    path = desk.write("runs.jsonl", recorded)
+    desk.ingest(path, harness="desk_a")
+    edit(desk)
+    desk.write("runs.jsonl", recorded, recorded if partitions == 1 else desk.document("t-1"))
+    assert counts(desk.ingest(path, harness="desk_a")) == {"duplicates": 2, "claims_dropped": 2}
 
 
 def test_what_comes_with_a_name_that_means_another_harness_now_is_kept(desk) -> None:
