@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.acts import audit, decisions
+from tracemark.acts import audit, decisions, health
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.errors import IntegrityError, NewerFormatError, UnknownNameError, UsageError
+from tracemark.errors import (
+    ExportRefusedError,
+    IntegrityError,
+    NegativeAnswerError,
+    NewerFormatError,
+    UnknownNameError,
+    UsageError,
+)
 from tracemark.ledger import chain
 from tracemark.model.decision import Kind
 from tracemark.model.harness import COMPONENTS
@@ -155,6 +162,48 @@ def test_a_decision_that_names_a_record_of_the_run_alone_is_about_the_trace(expo
     subject = {"trace": "0" * 64, "raw": raw}
     entry = chain.append(exported.root / chain.NAME, Kind.RETRACT, subject, "bad record", CLOCK)
     assert [one["entry"] for one in audited(exported, trace).decisions] == [entry.digest]
+
+
+def test_what_is_disputed_is_shown_with_the_source_of_each_value(shop: Shop) -> None:
+    shop.ingest([document("t-0", reward=0.0)], name="again")
+    shown = audited(shop, shop.ids()["t-0"])
+    assert shown.conflicts == [
+        {"member": "outcome.reward", "value": 1.0, "source": "runs.jsonl"},
+        {"member": "outcome.reward", "value": 0.0, "source": "again.jsonl"},
+        {"member": "outcome.status", "value": "success", "source": "runs.jsonl"},
+        {"member": "outcome.status", "value": "failure", "source": "again.jsonl"},
+    ]
+
+
+def test_what_a_stamp_settles_is_told_from_what_nothing_settles(shop: Shop) -> None:
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    shop.ingest([document("t-1")], "desk_c", name="claimed")
+    shop.ingest([document("t-0", reward=0.0)], name="again")
+    shop.accept()
+    ids = shop.ids()
+    hints = {found.code: found.hint or "" for found in health.check(shop.root).findings}
+    assert "tracemark stamp TRACE" in hints["contested"]
+    assert "tracemark retract TRACE" in hints["contested"]
+    with pytest.raises(ExportRefusedError) as refused:
+        shop.export()
+    assert "tracemark stamp TRACE" in str(refused.value.hint)
+    assert "tracemark retract TRACE" in str(refused.value.hint)
+    assert {row["member"] for row in audited(shop, ids["t-1"]).conflicts} == {"harness"}
+
+    decisions.stamp(shop.root, [ids["t-1"]], "desk_a", "as the run says", CLOCK)
+    hints = {found.code: found.hint or "" for found in health.check(shop.root).findings}
+    assert "tracemark stamp" not in hints["contested"]
+    assert f"tracemark retract {ids['t-0'][:12]}" in hints["contested"]
+    with pytest.raises(ExportRefusedError) as refused:
+        shop.export()
+    assert "tracemark stamp" not in str(refused.value.hint)
+    assert "tracemark retract TRACE" in str(refused.value.hint)
+    with pytest.raises(NegativeAnswerError) as no:
+        decisions.stamp(shop.root, [ids["t-0"]], "desk_a", "r", CLOCK)
+    assert f"tracemark retract {ids['t-0'][:12]}" in str(no.value.hint)
+
+    decisions.retract(shop.root, ids["t-0"], "nobody knows", CLOCK)
+    assert "contested" not in {found.code for found in health.check(shop.root).findings}
 
 
 def test_why_an_export_made_now_leaves_a_trace_out_is_said(shop: Shop) -> None:

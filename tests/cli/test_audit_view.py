@@ -68,7 +68,7 @@ FULL = {
     "accepted_harness": "tm1:a",
     "differs_in": ["prompt_templates/system", "tool_bindings/look", "observation_handlers/observe", "runtime/limits"],
     "stated": ["a-long-label-of-a-harness", "another-long-label-of-a-harness", "a-third-label"],
-    "conflicts": ["outcome.status"],
+    "conflicts": [{"member": "outcome.status", "value": "failure", "source": "runs.jsonl"}],
     "export": "no: outcome",
     "decisions": [{"kind": "stamp", "time": "2026-01-31T12:00:00Z", "reason": "r", "entry": ID}],
     "superseded_by": [ID],

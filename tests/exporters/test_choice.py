@@ -117,10 +117,21 @@ RECORD = "record at least 1 more successful run under desk_a, then ingest"
 
 
 def test_contested_traces_are_to_be_settled_before_more_runs_are_recorded() -> None:
-    _, (first, *others) = hints(trace(1, contested=True), trace(2, contested=True))
+    whose = {"contested": True, "disputed": ("harness.declared.fingerprint",)}
+    _, (first, *others) = hints(trace(1, **whose), trace(2, **whose))
     assert first == (
-        "settle what is contested: tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
+        "settle whose the contested traces are: tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
         " (2, flagged in tracemark traces list)"
+    )
+    assert others == [RECORD]
+
+
+@pytest.mark.parametrize("disputed", [("outcome.status",), ("harness.declared.fingerprint", "run.task")])
+def test_of_what_nothing_settles_a_retraction_is_named_and_no_stamp(disputed: tuple[str, ...]) -> None:
+    _, (first, *others) = hints(trace(1, contested=True, disputed=disputed))
+    assert first == (
+        "leave out what is contested for its outcome or run (1): nothing settles that (tracemark audit TRACE shows what"
+        " each source says), and tracemark retract TRACE --reason TEXT records it"
     )
     assert others == [RECORD]
 

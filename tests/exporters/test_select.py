@@ -173,6 +173,7 @@ def test_facts_are_those_of_the_catalogue_and_the_decisions() -> None:
         grader="g",
         retracted=True,
         contested=True,
+        disputed=("run.task",),
     )
 
 

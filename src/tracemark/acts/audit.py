@@ -18,7 +18,7 @@ from tracemark import digest
 from tracemark.acts.corpus import Corpus, is_short, open_store
 from tracemark.acts.eligible import eligible
 from tracemark.acts.export import KIND, terms_of
-from tracemark.acts.provenance import components, content_in, contradictions, declared_name, standing
+from tracemark.acts.provenance import components, content_in, contradictions, declared_name, disputed, standing
 from tracemark.acts.pulled import not_pulled
 from tracemark.errors import IntegrityError, UnknownNameError
 from tracemark.exporters import audit as exports
@@ -84,8 +84,9 @@ class TraceAudit(Report):
     not, with its detail where there is one (`no: not-trainable (demonstration)`)."""
     exports: list[dict[str, Any]]
     """Exports that took it: `manifest` (digest), `fingerprint`, `policy`, `rows` (their number)."""
-    conflicts: list[str]
-    """What statements about it disagree about; empty unless it is contested."""
+    conflicts: list[dict[str, Any]]
+    """What statements about it dispute and nobody has decided, a row for each value and source: `member` (`harness`, or
+    such as `outcome.reward`), `value`, `source` (label of the source that says so, null when unknown)."""
     retracted: bool
     """Whether the ledger bars it."""
     superseded_by: list[str]
@@ -202,7 +203,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         source=line["source"],
         export=eligible(corpus, state, line, fitting),
         exports=[_export(note.value["value"]) for note in store.exports_of(trace_id)],
-        conflicts=list(state.conflicts),
+        conflicts=disputed(said, state.conflicts),
         retracted=state.retracted,
         superseded_by=list(state.superseded_by),
         decisions=_decisions_about(corpus, store, trace_id),

@@ -29,7 +29,9 @@ from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
 from tracemark.ledger.params_file import own_file, set_accepted
 from tracemark.model.decision import Kind
+from tracemark.store.deciding import settling
 from tracemark.store.layout import Layout
+from tracemark.store.state import of_harness
 from tracemark.store.store import Store
 
 
@@ -209,12 +211,11 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
 def _require_disputed_harness(store: Store, trace_id: str) -> None:
     """Make sure that statements about a contested trace dispute its harness, which is all that a stamp settles."""
     disputed = store.state(trace_id).conflicts
-    if disputed and not any(member.startswith("harness.") for member in disputed):
+    if disputed and not any(map(of_harness, disputed)):
         raise NegativeAnswerError(
             f"a stamp settles whose the trace is, and nobody disputes that; disputed is {', '.join(disputed)}",
             where=trace_id,
-            hint=f"tracemark retract {trace_id[:12]} --reason TEXT takes it out; a later statement can replace an"
-            " earlier one by naming it (docs/format/store.md)",
+            hint=settling(trace_id[:12], disputed),
         )
 
 

@@ -11,17 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.provenance import declared_name
+from tracemark.acts.provenance import HARNESS, disputed
 from tracemark.acts.stamping import TRACE_DIGITS
 from tracemark.findings import Finding, finding
 from tracemark.harness.match import role_of
 from tracemark.harness.version import Harness
 from tracemark.ledger import params
-from tracemark.store.state import Statement, harness_named, join
+from tracemark.store.deciding import settling
+from tracemark.store.state import Statement, join, of_harness
 
-_DIGITS = 16
 _LONGEST = 40
-_OF_HARNESS = "harness."
 
 
 @dataclass(slots=True)
@@ -59,18 +58,14 @@ def contested(trace_id: str, said: Sequence[Statement], settled: bool) -> Iterat
         said: the statements in force about it.
         settled: whether the ledger says under which harness it counts.
     """
-    conflicts = [path for path in join(said).conflicts if not (settled and path.startswith(_OF_HARNESS))]
+    conflicts = [path for path in join(said).conflicts if not (settled and of_harness(path))]
     if not conflicts:
         return
     short = trace_id[:TRACE_DIGITS]
     message = (
         f"statements disagree about {'; '.join(_worded(said, conflicts))}; no export takes it until that is settled"
     )
-    settle = f"tracemark stamp {short} --harness NAME --reason TEXT"
-    hint = f"tracemark audit {short}"
-    if any(path.startswith(_OF_HARNESS) for path in conflicts):
-        hint += f"; {settle}"
-    yield finding("contested", f"trace {short}", message, hint)
+    yield finding("contested", f"trace {short}", message, settling(short, conflicts))
 
 
 def dropped(reasons: Mapping[str, tuple[int, str | None]]) -> Iterator[Finding]:
@@ -104,28 +99,14 @@ def _keep(number: int) -> str:
 
 def _worded(said: Sequence[Statement], conflicts: Sequence[str]) -> Iterator[str]:
     """Yield in words what is disputed: the harness once, and each fact of run and outcome with its values."""
-    if any(path.startswith(_OF_HARNESS) for path in conflicts):
-        stamps = [one.harness for one in said if (one.harness or {}).get("declared")]
-        named = dict.fromkeys(_harness(stamp) for stamp in stamps if stamp is not None)
-        yield f"the harness ({' or '.join(named)})"
-    for path in conflicts:
-        if not path.startswith(_OF_HARNESS):
-            values = dict.fromkeys(value for one in said if (value := _value(one, path)) is not None)
-            yield f"{path} ({' or '.join(values)})"
+    values: dict[str, dict[str, None]] = {}
+    for row in disputed(said, conflicts):
+        values.setdefault(row["member"], {})[_short(row["value"])] = None
+    for member, found in values.items():
+        yield f"{'the harness' if member == HARNESS else member} ({' or '.join(found)})"
 
 
-def _harness(stamp: Mapping[str, Any]) -> str:
-    fingerprint = harness_named(stamp)
-    name = declared_name(stamp) or "unnamed"
-    return f"{name}, {fingerprint[:_DIGITS]}" if fingerprint is not None else name
-
-
-def _value(statement: Statement, path: str) -> str | None:
-    """Return what a statement says of the member at a dotted path, on one short line; None when it says nothing."""
-    value: Any = {"run": statement.run, "outcome": statement.outcome}
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
-    if value is None or (path, value) == ("outcome.status", "unknown"):
-        return None
+def _short(value: Any) -> str:
+    """Return a value on one short line."""
     text = value if isinstance(value, str) else digest.canonical(value).decode("utf-8", "replace")
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

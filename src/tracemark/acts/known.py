@@ -338,7 +338,8 @@ def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled
         effect = "contests"
     if effect != "nothing":
         value = {k: v for k, v in (("harness", half.harness), ("run", half.run), ("outcome", half.outcome)) if v}
-        annotation = build(kind, value, TOOL, trace_id)
+        tool = TOOL if half.source is None else {**TOOL, "parameters": {"source": half.source}}
+        annotation = build(kind, value, tool, trace_id)
         if gone:
             annotation["supersedes"] = gone
         settled.annotations[kind].append(annotation)
@@ -355,7 +356,7 @@ def _leave_out(trace_id: str, settled: Settled) -> None:
 
 def _statement(line: bytes, row: TraceRow) -> Statement:
     head = head_of(line)
-    return Statement(row.head_digest, head["harness"], head["run"], head["outcome"])
+    return Statement(row.head_digest, head["harness"], head["run"], head["outcome"], row.label)
 
 
 def _superseding(line: bytes, ids: list[str]) -> bytes:

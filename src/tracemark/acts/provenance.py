@@ -19,11 +19,15 @@ from tracemark.importers.atif import content_of
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, fingerprint_of, weakest
 from tracemark.store.selection import Decisions, State
-from tracemark.store.state import Joined, Statement, join
+from tracemark.store.state import Joined, Statement, harness_named, join, of_harness
+
+HARNESS = "harness"
+"""The member that stands for all that may be disputed of a harness."""
 
 VACUOUS = "vacuous"
 """How the evidence of a component without parts is shown; in a stored stamp nothing lowers it, so it is `recorded`."""
 
+_DIGITS = 16
 _UNDECLARED: dict[str, Any] = {"digest": None, "evidence": "unrecorded", "parts": {}}
 
 
@@ -77,8 +81,29 @@ def contradictions(said: Sequence[Statement]) -> list[dict[str, Any]]:
     return distinct(found)
 
 
+def disputed(said: Sequence[Statement], conflicts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what statements in force say of the members that they dispute, each value once for each source.
+
+    Args:
+        said: the statements.
+        conflicts: dotted paths of the members; all that are about the harness are one, `harness`.
+
+    Returns:
+        A row each with `member`, `value` (of a harness its label and the beginning of its fingerprint) and `source`
+        (the label of the source that says so, None when nobody noted it), the members in the order of `conflicts`.
+    """
+    members = dict.fromkeys(HARNESS if of_harness(path) else path for path in conflicts)
+    rows = [
+        {"member": member, "value": value, "source": one.source}
+        for member in members
+        for one in said
+        if (value := _stated(one, member)) is not None
+    ]
+    return distinct(rows)
+
+
 def distinct(places: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return each of some contradictions once, in the order in which they first come."""
+    """Return each of some objects once, in the order in which they first come."""
     return list({digest.canonical(place): dict(place) for place in places}.values())
 
 
@@ -102,6 +127,20 @@ def content_in(line: Mapping[str, Any]) -> Content:
     A sub-agent's document holds no message, tool or observation of the agent itself, so nothing in it is compared.
     """
     return Content() if line["run"].get("role") == "subagent" else content_of(line["trajectory"])
+
+
+def _stated(statement: Statement, member: str) -> Any:
+    """Return what a statement says of a member; None when it says nothing, as an unknown status does."""
+    if member == HARNESS:
+        stamp = statement.harness or {}
+        if not stamp.get("declared"):
+            return None
+        fingerprint, name = harness_named(stamp), declared_name(stamp) or "unnamed"
+        return name if fingerprint is None else f"{name}, {fingerprint[:_DIGITS]}"
+    value: Any = {"run": statement.run, "outcome": statement.outcome}
+    for key in member.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return None if (member, value) == ("outcome.status", "unknown") else value
 
 
 def _component(declared: Mapping[str, Any] | None, observed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

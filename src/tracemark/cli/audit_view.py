@@ -18,7 +18,17 @@ from tracemark.cli.layout import write_report
 from tracemark.findings import Finding, Report
 
 _SECTIONS: Mapping[type[Report], Collection[str]] = {
-    TraceAudit: ("components", "contradictions", "fits", "outcome", "run", "source", "exports", "decisions"),
+    TraceAudit: (
+        "components",
+        "contradictions",
+        "conflicts",
+        "fits",
+        "outcome",
+        "run",
+        "source",
+        "exports",
+        "decisions",
+    ),
     ExportAudit: ("outcomes", "proved"),
     HarnessAudit: ("statuses", "evidence", "exports", "decisions"),
 }

@@ -23,6 +23,7 @@ from tracemark.exporters import sft
 from tracemark.exporters.select import ContentNeededError, Facts, Reason, Terms, Verdict, judge
 from tracemark.findings import Finding, finding
 from tracemark.model.export import Manifest
+from tracemark.store.deciding import settling
 from tracemark.store.row import trajectory_slice
 
 _EXCERPT = 40
@@ -290,10 +291,7 @@ def _of_standing(trace_id: str, where: str, known: Facts, verdict: Verdict) -> I
     if known.retracted:
         yield finding("export-trace-retracted", where, f"{trace_id} was retracted")
     if known.contested:
-        hint = (
-            f"tracemark audit {trace_id[:12]} says what is disputed; a harness is settled by tracemark stamp"
-            f" {trace_id[:12]} --harness NAME|FINGERPRINT|none --reason TEXT; then export again"
-        )
+        hint = f"{settling(trace_id[:12], known.disputed)}; then export again"
         yield finding("export-trace-contested", where, f"statements about {trace_id} disagree", hint)
     elif verdict.reason in (Reason.NO_FINGERPRINT, Reason.OTHER_HARNESS):
         made_by = known.fingerprint or "no known harness"

@@ -33,6 +33,8 @@ class Selected:
     """How many were left out for each first reason; every reason is there, with 0 where it left out none."""
     not_trainable: Mapping[str, int]
     """The detail of `not-trainable`, counted; sorted by name."""
+    settleable: int
+    """How many of the contested are contested for their harness alone, so that a stamp settles them."""
     models: Mapping[str, int]
     """Rows of each model; sorted by name."""
     graders: Mapping[str, int]
@@ -54,6 +56,7 @@ def choose(judged: Judged, caps: Caps) -> Selected:
         superseded=judged.superseded,
         excluded=excluded,
         not_trainable=dict(sorted(judged.details.items())),
+        settleable=judged.settleable,
         models=_counted(trace.model for trace in taken),
         graders=_counted(trace.grader for trace in taken),
     )
@@ -100,11 +103,16 @@ def require_enough(selected: Selected, terms: Terms, harness: str, alike: Callab
 
 def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], Sequence[str]]) -> Iterator[str]:
     """Yield what would settle of which harness the traces are that were left out because that is not sure enough."""
-    contested = selected.excluded[Reason.CONTESTED]
-    if contested:
+    settleable, contested = selected.settleable, selected.excluded[Reason.CONTESTED]
+    if settleable:
         yield (
-            "settle what is contested: tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
-            f" ({contested}, flagged in tracemark traces list)"
+            "settle whose the contested traces are: tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
+            f" ({settleable}, flagged in tracemark traces list)"
+        )
+    if contested > settleable:
+        yield (
+            f"leave out what is contested for its outcome or run ({contested - settleable}): nothing settles that"
+            " (tracemark audit TRACE shows what each source says), and tracemark retract TRACE --reason TEXT records it"
         )
     doubtful = selected.excluded[Reason.EVIDENCE]
     if not doubtful:

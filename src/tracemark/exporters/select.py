@@ -25,6 +25,7 @@ from tracemark.exporters.evaluation import for_evaluation, qualified
 from tracemark.ledger.params import Caps, Policy
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import State
+from tracemark.store.state import of_harness
 
 
 class Reason(StrEnum):
@@ -87,6 +88,8 @@ class Facts(NamedTuple):
     """Whether statements about it disagree."""
     mixed: bool = False
     """Whether more than one harness was at work."""
+    disputed: tuple[str, ...] = ()
+    """What they disagree about, as far as nobody has decided."""
     untrainable: str | None = None
     """Why it can be no row, as far as the catalogue knows; None when only the content can say."""
 
@@ -108,6 +111,7 @@ def facts(state: State) -> Facts:
         grader=row.grader,
         retracted=state.retracted,
         contested=state.contested,
+        disputed=state.conflicts,
         mixed=row.mixed,
         untrainable=_untrainable(row),
     )
@@ -172,6 +176,8 @@ class Judged:
     """The others by their first reason."""
     details: Counter[str] = field(default_factory=Counter)
     """The detail of `not-trainable`, counted."""
+    settleable: int = 0
+    """Those of the excluded of which nothing but the harness is contested."""
     superseded: int = 0
     """Traces that were not looked at, since others stand for them."""
 
@@ -181,6 +187,8 @@ class Judged:
             self.passed.append(Passed(known.id, qualified(known.task, known.domain), known.model, known.grader))
             return
         self.excluded[verdict.reason] += count
+        if verdict.reason is Reason.CONTESTED and all(map(of_harness, known.disputed)):
+            self.settleable += count
         if verdict.detail is not None:
             self.details[verdict.detail] += count
 
@@ -189,6 +197,7 @@ class Judged:
         self.passed += other.passed
         self.excluded.update(other.excluded)
         self.details.update(other.details)
+        self.settleable += other.settleable
         self.superseded += other.superseded
 
 

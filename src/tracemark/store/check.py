@@ -21,11 +21,12 @@ from tracemark.errors import IntegrityError, IrregularFileError, TracemarkError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED, project_annotation, project_refused
 from tracemark.store.catalogue import SCHEMA, CatalogueError, Reader
-from tracemark.store.deciding import refuted_by_content, void_among
+from tracemark.store.deciding import refuted_by_content, settling, void_among
 from tracemark.store.layout import SUFFIX, Layout, partition_of
 from tracemark.store.row import TraceRow, project_line
 from tracemark.store.segment import Location, iterate
 from tracemark.store.selection import Decisions, Excludes
+from tracemark.store.state import of_harness
 from tracemark.store.statements import restated, untrue
 
 _SHOWN = 20
@@ -197,6 +198,7 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
         decisions: the ledger's; retracted traces are out of every export anyway.
     """
     number, first = 0, ""
+    disputed_by_any: set[str] = set()
     with ExitStack() as opened:
         catalogue = _Asked.open(layout, opened).reader
         if catalogue is None:
@@ -207,9 +209,10 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
             void = _void(catalogue, layout, disputed, decisions.excludes)
             for trace, conflicts in disputes:
                 settled = trace in disputed and trace not in void
-                open_ones = [path for path in conflicts if not settled or not path.startswith("harness.")]
+                open_ones = [path for path in conflicts if not settled or not of_harness(path)]
                 if open_ones and trace not in decisions.retracted:
                     number, first = number + 1, first or trace
+                    disputed_by_any.update(open_ones)
         except (CatalogueError, IntegrityError):
             # what is wrong with the catalogue, or with a file, is a finding already
             return []
@@ -217,8 +220,10 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
         return []
     counted = "statements about 1 trace disagree" if number == 1 else f"statements about {number} traces disagree"
     message = f"{counted} and nobody has decided: no export takes what is contested"
-    hint = "tracemark traces list flags each; tracemark audit TRACE says about what; tracemark stamp settles a harness"
-    return [finding("contested", f"trace {first[:12]}" + (", …" if number > 1 else ""), message, hint)]
+    if number == 1:
+        return [finding("contested", f"trace {first[:12]}", message, settling(first[:12], disputed_by_any))]
+    hint = f"tracemark traces list flags each; {settling('TRACE', disputed_by_any)}"
+    return [finding("contested", f"trace {first[:12]}, …", message, hint)]
 
 
 def _disputes(catalogue: Reader, layout: Layout) -> Iterator[tuple[str, tuple[str, ...]]]:

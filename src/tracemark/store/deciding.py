@@ -22,8 +22,26 @@ from tracemark.store.layout import Layout
 from tracemark.store.row import trajectory_of
 from tracemark.store.segment import read_lines
 from tracemark.store.selection import Decisions, Excludes
-from tracemark.store.state import Statement, harness_named
+from tracemark.store.state import Statement, harness_named, of_harness
 from tracemark.store.statements import statements
+
+
+def settling(trace: str, conflicts: Collection[str]) -> str:
+    """Return in words what can be done about a contested trace.
+
+    Args:
+        trace: its id, cut short, or what stands for the ids of several.
+        conflicts: what statements dispute and nobody has decided.
+    """
+    steps = [f"tracemark audit {trace} shows what each source says"]
+    if any(map(of_harness, conflicts)):
+        steps.append(f"tracemark stamp {trace} --harness NAME|FINGERPRINT|none --reason TEXT settles the harness")
+    if not all(map(of_harness, conflicts)):
+        steps.append(
+            "nothing settles a disputed outcome or run, so such a trace stays out of every export;"
+            f" tracemark retract {trace} --reason TEXT records that"
+        )
+    return "; ".join(steps)
 
 
 def applied(catalogue: Reader, layout: Layout, decisions: Decisions, about: Collection[str] | None = None) -> Decisions:

@@ -41,6 +41,8 @@ class Statement(NamedTuple):
     """Run facts; None when it is not about the run."""
     outcome: dict[str, JSON] | None = None
     """An outcome; None when it is not about the outcome."""
+    source: str | None = None
+    """Label of the source that said so; None when nobody noted it. No part of what is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def join(statements: Sequence[Statement]) -> Joined:
             outcome = _join(outcome, known, "outcome", conflicts)
     if "outcome.status" in conflicts or "status" not in outcome:
         outcome = {**outcome, "status": "unknown"}
-    if any(path.startswith("harness.") for path in conflicts) or harness.get("contradictions"):
+    if any(map(of_harness, conflicts)) or harness.get("contradictions"):
         declared = {k: v for k, v in harness.get("declared", {}).items() if k != "fingerprint"}
         harness = {**harness, "declared": declared} if "declared" in harness else harness
     return Joined(harness, run, outcome, tuple(sorted(conflicts)))
@@ -95,6 +97,11 @@ def relation(statements: Sequence[Statement], new: Statement) -> str:
         return "contests"
     same = digest.canonical(after.content()) == digest.canonical(before.content())
     return "nothing" if same else "strengthens"
+
+
+def of_harness(conflict: str) -> bool:
+    """Return whether a member of `Joined.conflicts` is about the harness, which is what a stamp settles."""
+    return conflict.startswith("harness.")
 
 
 def harness_named(stamp: Mapping[str, JSON]) -> str | None:

@@ -98,12 +98,13 @@ def _read(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> Iterator
 
 def _statement(name: str, kind: str, line: bytes) -> Statement:
     if kind in (STAMPS, OUTCOMES):
-        value: dict[str, JSON] = digest.load_canonical(line)["value"]
+        annotation: dict[str, JSON] = digest.load_canonical(line)
+        value, source = annotation["value"], (annotation["tool"].get("parameters") or {}).get("source")
         if kind == STAMPS:
-            return Statement(name, value.get("harness"))
-        return Statement(name, None, value.get("run"), value.get("outcome"))
+            return Statement(name, value.get("harness"), source=source)
+        return Statement(name, None, value.get("run"), value.get("outcome"), source)
     head = head_of(line)
-    return Statement(name, head["harness"], head["run"], head["outcome"])
+    return Statement(name, head["harness"], head["run"], head["outcome"], head["source"].get("label"))
 
 
 def _restated(row: TraceRow, said: list[Statement]) -> Restated | None:
