@@ -14,6 +14,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from tracemark.errors import NotPulledError
+
+NOT_PULLED = "not-pulled"
+"""The code of findings that pinned data is not on disk."""
+
 
 class Severity(StrEnum):
     """How much a finding weighs."""
@@ -93,9 +98,14 @@ class Report:
     """Every problem met, in the order met."""
 
     @property
+    def lacks_data(self) -> bool:
+        """Whether pinned data is not on disk, so that the answer is that of a part of the corpus."""
+        return any(found.code == NOT_PULLED for found in self.findings)
+
+    @property
     def exit_code(self) -> int:
-        """Return 1 when a finding is an error, else 0."""
-        return int(any_error(self.findings))
+        """Return 10 when pinned data is not on disk, 1 when another finding is an error, else 0."""
+        return NotPulledError.exit_code if self.lacks_data else int(any_error(self.findings))
 
     def as_json(self) -> dict[str, object]:
         """Return the report as JSON members: those of the subclass, then `findings`."""

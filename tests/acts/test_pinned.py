@@ -124,7 +124,7 @@ def test_an_ingest_into_a_corpus_whose_pins_cannot_be_read_is_no_crash(shop: Sho
 def test_check_names_what_is_not_pulled(shop: Shop) -> None:
     pin(shop.root, None, 9)
     report = health.check(shop.root)
-    assert report.exit_code == 1
+    assert report.exit_code == 10
     assert [found.hint for found in report.findings if found.code == "not-pulled"] == ["dvc pull"]
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.acts import audit, harnesses, health, traces
+from tracemark.acts import audit, decisions, harnesses, health, traces
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.pulled import not_pulled, require_pulled
-from tracemark.errors import NotPulledError
+from tracemark.errors import NotPulledError, UnknownNameError
 
-from .conftest import Shop, document
+from .conftest import CLOCK, Shop, document
 from .test_pinned import pin, segments
 
 
@@ -151,3 +151,42 @@ def test_pins_that_cannot_be_read_are_not_taken_for_none(shop: Shop) -> None:
     assert [found.code for found in traces.list_(shop.root, traces.TraceFilter()).findings] == ["not-pulled"]
     with pytest.raises(NotPulledError):
         shop.export()
+
+
+def test_every_verb_that_reads_the_store_ends_alike_in_a_clone_without_the_data(shop: Shop) -> None:
+    shop.accept()
+    trace = shop.ids()["t-0"]
+    names = segments(shop.root)
+    pin(shop.root, names, len(names))
+    remove_all_segments(shop.root)
+    reports = [
+        traces.list_(shop.root, traces.TraceFilter()),
+        traces.find(shop.root, "see"),
+        audit.audit(shop.root, "desk_a"),
+        harnesses.list_(shop.root),
+        health.check(shop.root),
+        health.reindex(shop.root),
+    ]
+    assert [(report.exit_code, report.lacks_data) for report in reports] == [(10, True)] * 6
+    for ask in (
+        lambda: traces.show(shop.root, trace),
+        lambda: traces.raw(shop.root, trace),
+        lambda: audit.audit(shop.root, trace),
+        lambda: decisions.retract(shop.root, trace, "r", CLOCK),
+        lambda: decisions.stamp(shop.root, [trace], "desk_a", "r", CLOCK),
+    ):
+        with pytest.raises(NotPulledError) as refused:
+            ask()
+        assert (refused.value.exit_code, refused.value.hint) == (10, "dvc pull")
+
+
+def test_a_name_that_nothing_answers_to_is_unknown_where_nothing_is_missing(shop: Shop) -> None:
+    pin(shop.root, segments(shop.root), len(segments(shop.root)))
+    with pytest.raises(UnknownNameError):
+        traces.show(shop.root, "0" * 12)
+    shop.set(("inbox: partial", "inbox: complete"))
+    remove_all_segments(shop.root)
+    shop.ingest([document("n-1")], name="edited")
+    assert traces.list_(shop.root, traces.TraceFilter()).exit_code == 0
+    with pytest.raises(UnknownNameError):
+        traces.show(shop.root, "0" * 12)

@@ -18,8 +18,7 @@ def trace(**known: Any) -> TraceAudit:
     members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
     empty: dict[str, Any] = {"components": {}, "outcome": {}, "run": {}, "source": {}, "labels": {}}
     lists: dict[str, Any] = {
-        name: []
-        for name in ("stated", "contradictions", "fits", "exports", "conflicts", "superseded_by", "decisions")
+        name: [] for name in ("stated", "contradictions", "fits", "exports", "conflicts", "superseded_by", "decisions")
     }
     return TraceAudit(**members | {"findings": (), "accepted": False} | empty | lists | known)
 

@@ -19,7 +19,7 @@ from tracemark.acts.corpus import Corpus, is_short, open_store
 from tracemark.acts.eligible import eligible
 from tracemark.acts.export import KIND, terms_of
 from tracemark.acts.provenance import components, content_in, contradictions, declared_name, disputed, standing
-from tracemark.acts.pulled import not_pulled
+from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import IntegrityError, UnknownNameError
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
@@ -158,7 +158,7 @@ def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
     except UnknownNameError as unknown:
         if _may_be_trace(target):
             with open_store(root) as store:
-                return audit_trace(corpus, store, store.resolve(target))
+                return audit_trace(corpus, store, resolve(corpus, store, target))
         if folder.is_dir():
             return audit_export(root, folder)
         short = f" (of an id at least {SHORTEST_PREFIX} digits are needed)" if is_short(target) else ""

@@ -18,6 +18,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store, place_of
 from tracemark.acts.provenance import content_in, worded
+from tracemark.acts.pulled import resolve
 from tracemark.clock import Clock
 from tracemark.durable import lock, make_folder
 from tracemark.errors import NegativeAnswerError
@@ -181,7 +182,7 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
     chosen = None if harness == NO_HARNESS else corpus.resolve(harness)
     fingerprint = chosen.fingerprint if chosen is not None else None
     with open_store(root) as store:
-        named = list(dict.fromkeys(map(store.resolve, traces)))
+        named = list(dict.fromkeys(resolve(corpus, store, trace) for trace in traces))
         # a decision that the content refutes settles nothing, and is refused for that when it is made again
         settled = store.applied(corpus.store_decisions, named).stamps
         wanted = [one for one in named if settled.get(one, "") != fingerprint]
@@ -241,9 +242,10 @@ def _audit(trace_id: str) -> str:
 
 def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) -> Decided:
     chain.require_reason(reason)
+    corpus = Corpus(root)
     with open_store(root) as store:
-        trace_id = store.resolve(trace)
-        state = store.state(trace_id, Corpus(root).store_decisions)
+        trace_id = resolve(corpus, store, trace)
+        state = store.state(trace_id, corpus.store_decisions)
         raw, records = state.row.raw_digest, store.records_of_run(trace_id)
     if kind is Kind.REINSTATE and not state.retracted:
         raise NegativeAnswerError("the trace is not retracted", where=trace_id, hint=_audit(trace_id))

@@ -99,7 +99,8 @@ def reindex(root: Path, text: bool | None = None) -> ReindexReport:
         everything = searches_everything(store) if text is None else text
         store.reindex(everything=everything)
         counts = store.counts()
-        return ReindexReport(tuple(store.findings), counts["traces"], counts["segments"], everything)
+        findings = (*not_pulled(Corpus(root)), *store.findings)
+        return ReindexReport(findings, counts["traces"], counts["segments"], everything)
 
 
 def _fingerprint_of(value: JSON) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from tracemark.acts import lockfile
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.pinned import SEGMENTS, lacks
-from tracemark.errors import NotPulledError
-from tracemark.findings import Finding, finding
+from tracemark.errors import NotPulledError, UnknownNameError
+from tracemark.findings import NOT_PULLED, Finding, finding
 from tracemark.store.annotations import INGESTED
+from tracemark.store.store import Store
 
 _EXPORTED = (*(f"traces/annotations/{kind}" for kind in INGESTED), "traces/harnesses", SEGMENTS)
 
@@ -20,11 +21,27 @@ def not_pulled(corpus: Corpus) -> list[Finding]:
     try:
         lacking = corpus.pins.missing
     except NotPulledError as error:
-        return [finding("not-pulled", lockfile.NAME, error.message, error.hint)]
+        return [finding(NOT_PULLED, lockfile.NAME, error.message, error.hint)]
     return [
-        finding("not-pulled", f"{lockfile.NAME}: {path}", f"pinned files that are not on disk: {count}", _hint(corpus))
+        finding(NOT_PULLED, f"{lockfile.NAME}: {path}", f"pinned files that are not on disk: {count}", _hint(corpus))
         for path, count in lacking.items()
     ]
+
+
+def resolve(corpus: Corpus, store: Store, prefix: str) -> str:
+    """Return the one trace id that begins with `prefix`.
+
+    Raises:
+        UsageError: when it is no hexadecimal text of 6 to 64 digits, or more than one id begins so.
+        UnknownNameError: when none does.
+        NotPulledError: when none does of what is on disk, and pinned data is not.
+    """
+    try:
+        return store.resolve(prefix)
+    except UnknownNameError:
+        if corpus.pins.missing:
+            raise lacks(corpus.pins.missing, _hint(corpus), f"; of what is, no trace begins with {prefix}") from None
+        raise
 
 
 def require_pulled(corpus: Corpus) -> None:

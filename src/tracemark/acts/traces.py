@@ -13,7 +13,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
 from tracemark.acts.provenance import declared_name, observed_digests, standing
-from tracemark.acts.pulled import not_pulled
+from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import UsageError
 from tracemark.findings import Finding, Report
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
@@ -177,7 +177,7 @@ def show(root: Path, trace: str) -> TraceShown:
     """
     corpus = Corpus(root)
     with open_store(root) as store:
-        trace_id = store.resolve(trace)
+        trace_id = resolve(corpus, store, trace)
         decisions = store.applied(corpus.store_decisions, [trace_id])
         state = store.state(trace_id, decisions)
         line = digest.load_canonical(store.get(trace_id))
@@ -209,7 +209,7 @@ def raw(root: Path, trace: str) -> bytes:
         IntegrityError: when the stored bytes are not those of the id.
     """
     with open_store(root) as store:
-        return store.raw(store.resolve(trace))
+        return store.raw(resolve(Corpus(root), store, trace))
 
 
 def _differences(first: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -70,7 +70,7 @@ def show(
     elif listed:
         table(listed, sys.stdout)
     elif note is None:
-        note = f"no {label(str(rows))}"
+        note = f"no {label(str(rows))}" + (" on disk" if report.lacks_data else "")
     if note is not None:
         sys.stdout.flush()
         sys.stderr.write(f"{note}\n")

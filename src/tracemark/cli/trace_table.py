@@ -63,7 +63,7 @@ def about_search(found: TraceFound) -> str | None:
     """Return what must be known of a search as a whole: that its answer is cut short, or in what nothing was found."""
     if found.more:
         return f"{len(found.traces)} shown, and there are more; --limit N shows so many"
-    if found.traces:
+    if found.traces or found.lacks_data:
         return None
     if found.everything:
         return "no traces: the whole text of every trace was searched"
