@@ -249,7 +249,7 @@ def _read(record: Record, repairs: list[str]) -> _Reading:
             raise _DamagedError(f"line {number} is no JSON: {error}") from None
         repairs.extend(decoded.repairs)
         event = decoded.value
-        reason = _fault(event)
+        reason = fault(event)
         if reason:
             raise _DamagedError(f"line {number}: {reason}")
         try:
@@ -259,7 +259,11 @@ def _read(record: Record, repairs: list[str]) -> _Reading:
     return reading
 
 
-def _fault(event: Any) -> str | None:
+def fault(event: Any) -> str | None:
+    """Return why a line of a journal is no event of this format; None when it is one.
+
+    That its step, run or outcome is one that a trace can hold is judged by their models.
+    """
     kind = event.get("event") if isinstance(event, dict) else None
     if not isinstance(kind, str) or kind not in _EVENTS:
         return f"no event of {FORMAT}"

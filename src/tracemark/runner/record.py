@@ -10,12 +10,14 @@ Invariants:
   and a prompt of position `first` of which no rendering stands in its place;
 - what disagrees with the harness is written down as a contradiction, never corrected;
 - a run whose harness folder has changed between load and end is marked as mixed, although nothing that ran changed;
-- the same harness, run facts, events and clock give the same bytes.
+- the same harness, run facts, events and clock give the same bytes;
+- what a trace cannot hold is refused by the call that brings it, before anything of it is written: the run goes on, and
+  what it recorded is read back whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,17 +29,13 @@ from tracemark.harness import snapshot
 from tracemark.harness.loading import load
 from tracemark.harness.match import Contradiction
 from tracemark.harness.version import Harness
-from tracemark.importers.content import text_of
+from tracemark.importers.journal import fault
 from tracemark.importers.tree import SNAPSHOT_SUFFIX
-from tracemark.model.harness import PromptTemplate
-from tracemark.model.trace import Outcome, Run
-from tracemark.runner import compare
+from tracemark.runner import given
 from tracemark.runner.answers import Answers, Calls
-from tracemark.runner.given import checked, checked_call
+from tracemark.runner.evidence import Evidence
 from tracemark.runner.journal import Journal, claim, first_line, free_path
 from tracemark.runner.live import Live, Prompt
-
-_CALLABLE = ("parser", "context_manager", "recovery")
 
 
 class Recorder:
@@ -66,20 +64,22 @@ class Recorder:
         self._live = Live(harness)
         self._bound = {name: harness.tool_schema(name) for name in harness.manifest.tool_bindings}
         self._journal: Journal | None = None
-        self._evidence: dict[tuple[str, str], str] = {}
-        self._rendered: list[tuple[PromptTemplate, str]] = []
-        self._placed: set[str] = set()
-        self._contradicted: set[tuple[str, str]] = set()
-        self._said: list[tuple[str, str, int | None]] = []
-        self._steps = 0
-        self._replies = 0
+        self._evidence = Evidence(harness, start["agent"], self._write)
         self._answers = Answers()
         self._handled = Calls()
         self._runtime = Calls()
         self._replied = False
-        self._offered = False
-        self._requested = False
+        self._replies = 0
         self._outcome = False
+
+    @property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """What disagrees with the harness so far, one of each part: the prompts, tools and observations of the run.
+
+        A run with contradictions is stored under no fingerprint. Its last words can be looked at inside of the block as
+        well as behind it; an empty tuple says that reading the journal will find none either.
+        """
+        return self._evidence.contradictions
 
     def __enter__(self) -> Self:
         """Write the harness's snapshot and open the journal.
@@ -100,7 +100,7 @@ class Recorder:
         try:
             facts = self._start["run"], self._start["agent"], self._clock.now()
             self._write("start", first_line(self.path.name, self.harness, *facts))
-            self._check_surroundings()
+            self._evidence.surroundings()
         except BaseException:
             self._journal.close()
             raise
@@ -115,7 +115,7 @@ class Recorder:
             if kind is not None and not self._outcome:
                 stopped = issubclass(kind, (KeyboardInterrupt, SystemExit))
                 self.outcome("error", termination="interrupted" if stopped else "exception")
-            self._settle()
+            self._evidence.settle(replied=self._replies > 0, parsed=self._runtime.called("parser"))
             mixed = {"mixed": True} if self._disk_differs() else {}
             self._write("end", {"time": self._clock.now(), **mixed})
         finally:
@@ -129,8 +129,8 @@ class Recorder:
         Raises:
             UnknownNameError: when the harness has no such template.
         """
-        prompt = self._live.prompt(name, self._note_rendering)
-        self._obtained("prompt_templates", name)
+        prompt = self._live.prompt(name, self._evidence.rendered)
+        self._evidence.obtained("prompt_templates", name)
         return prompt
 
     def tools(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
@@ -143,15 +143,15 @@ class Recorder:
             UsageError: when some are left out although the harness offers all, or one is not bound.
         """
         bound = self._bound
-        wanted = sorted(bound) if names is None else sorted(set(names))
+        wanted = sorted(bound) if names is None else given.names(names)
         if unknown := [name for name in wanted if name not in bound]:
             raise UsageError(f"not bound: {', '.join(unknown)}", hint="one of: " + ", ".join(sorted(bound)))
         if len(wanted) < len(bound) and self.harness.manifest.runtime.offered == "all":
             raise UsageError("the harness offers every run all tools", hint="set runtime.offered to subset")
         for name in bound:
-            self._obtained("tool_bindings", name)
+            self._evidence.obtained("tool_bindings", name)
         definitions = [{"type": "function", "function": bound[name]} for name in wanted]
-        self._note_offered(definitions)
+        self._evidence.offered(definitions)
         return definitions
 
     def tool(self, name: str) -> Callable[..., Any]:
@@ -161,7 +161,7 @@ class Recorder:
             UnknownNameError: when the harness binds no such tool, or binds it without code.
         """
         function = self._live.tool(name)
-        self._obtained("tool_bindings", name)
+        self._evidence.obtained("tool_bindings", name)
         return self._answers.counted(name, function)
 
     def handler(self, name: str) -> Callable[..., Any]:
@@ -171,7 +171,7 @@ class Recorder:
             UnknownNameError: when the harness has no such handler.
         """
         function = self._live.handler(name)
-        self._obtained("observation_handlers", name)
+        self._evidence.obtained("observation_handlers", name)
         return self._handled.counted(name, function)
 
     def runtime(self, part: str) -> Callable[..., Any]:
@@ -181,7 +181,7 @@ class Recorder:
             UnknownNameError: when the harness declares none.
         """
         function = self._live.runtime(part)
-        self._obtained("runtime", part)
+        self._evidence.obtained("runtime", part)
         return self._runtime.counted(part, function)
 
     def request(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> None:
@@ -190,55 +190,63 @@ class Recorder:
         Args:
             messages: as in OpenAI's chat format.
             tools: the definitions sent; None when the request has none and nothing is to be compared.
+
+        Raises:
+            UsageError: when one of them is no list of objects, or a definition is nothing that JSON can hold.
         """
-        if self._requested:
-            return
-        self._requested = True
-        self._placed.update(compare.renderings(self.harness, self._rendered, compare.texts_of(messages)).agreeing)
-        for contradiction in compare.request(self.harness, self._rendered, messages, tools):
-            self._contradict(contradiction)
-        if tools is not None:
-            self._note_offered([dict(tool) for tool in tools])
+        sent = given.objects(messages, "messages")
+        offered = None if tools is None else given.plain(given.objects(tools, "tools"), "tools")
+        self._evidence.request(sent, offered)
 
-    def system(self, text: str | list[dict[str, Any]]) -> None:
-        """Record a system message."""
-        self._say("system", text)
+    def system(self, text: str | Sequence[Mapping[str, Any]]) -> None:
+        """Record a system message.
 
-    def user(self, text: str | list[dict[str, Any]]) -> None:
-        """Record a user message."""
-        self._say("user", text)
+        Args:
+            text: a text or content parts, see `user`.
+
+        Raises:
+            UsageError: when it is neither, or a trace cannot hold a part.
+        """
+        self._step(given.said("system", text))
+
+    def user(self, text: str | Sequence[Mapping[str, Any]]) -> None:
+        """Record a user message.
+
+        Args:
+            text: a text, or content parts as OpenAI or ATIF have them: texts, and images as `data:` URL. An image or a
+                sound that lies elsewhere needs its type: `{"type": "image", "source": {"media_type", "path"}}`.
+
+        Raises:
+            UsageError: when it is neither, or a trace cannot hold a part.
+        """
+        self._step(given.said("user", text))
 
     def agent(
         self,
-        message: str | list[dict[str, Any]],
-        tool_calls: Sequence[Mapping[str, Any]] = (),
+        message: str | Sequence[Mapping[str, Any]] | None,
+        tool_calls: Iterable[Mapping[str, Any]] | None = (),
         reasoning_content: str | None = None,
         metrics: Mapping[str, Any] | None = None,
     ) -> None:
         """Record a reply of the model.
 
         Args:
-            message: the text as the model wrote it; empty when it only called tools.
-            tool_calls: `tool_call_id`, `function_name` and `arguments` (an object) of each call.
+            message: the text as the model wrote it, or content parts, see `user`; empty or None when it only called
+                tools.
+            tool_calls: the calls as OpenAI has them, or `tool_call_id`, `function_name` and `arguments` (an object) of
+                each; what else a call holds goes to its `extra`. Arguments that are no object are kept as they were
+                written, as the importer of chats does.
             reasoning_content: the model's reasoning; None when it gave none.
-            metrics: ATIF metrics of the call; None when they are not known.
+            metrics: ATIF metrics of the call, or OpenAI's `usage`; what ATIF does not know goes to their `extra`. None
+                when they are not known.
 
         Raises:
-            UsageError: when a call lacks one of its members, or two calls share an id.
+            UsageError: when one of them is nothing that a trace can hold, a call lacks one of its members, or two calls
+                share an id.
         """
-        calls = [checked_call(call) for call in tool_calls]
-        names = {call["tool_call_id"]: call["function_name"] for call in calls}
-        if len(names) < len(calls):
-            raise UsageError("two calls of one reply share a tool_call_id")
-        step: dict[str, Any] = {"source": "agent", "message": message}
-        if calls:
-            step["tool_calls"] = calls
-        if reasoning_content is not None:
-            step["reasoning_content"] = reasoning_content
-        if metrics is not None:
-            step["metrics"] = dict(metrics)
+        step = given.reply(message, tool_calls, reasoning_content, metrics)
         self._step(step)
-        self._answers.expect(names)
+        self._answers.expect({call["tool_call_id"]: call["function_name"] for call in step.get("tool_calls", ())})
         self._replied = True
         self._replies += 1
 
@@ -246,25 +254,29 @@ class Recorder:
         """Record what the model sees of the results of the last reply's calls.
 
         Args:
-            results: `content`, and `source_call_id` where the result answers a call; a result without one counts as
-                the answer of every call that has none yet.
+            results: `content` (a text or content parts, see `user`), and `source_call_id` or `tool_call_id` where the
+                result answers a call; a result without one counts as the answer of every call that has none yet. What
+                else a result holds, such as `is_error`, goes to its `extra`.
 
         Raises:
-            UsageError: when there is no reply that it could belong to, or a result answers none of its calls.
+            UsageError: when there is no reply that it could belong to, a result answers none of its calls, or is
+                nothing that a trace can hold. An object is no content: the model saw a text.
         """
         if not self._replied:
             raise UsageError("there is no reply that the observation could belong to")
-        for name in self._answers.take([result.get("source_call_id") for result in results]):
+        made = given.results(results)
+        for name in self._answers.take([result.get("source_call_id") for result in made]):
             binding = self.harness.manifest.tool_bindings.get(name)
             if binding is not None and binding.entry is not None:
-                self._note("tool_bindings", name, "claimed")
+                self._evidence.note("tool_bindings", name, "claimed")
         if self._answers.expected or not self._bound:
             # what follows a reply without a call is, where there are tools, no result of one
-            shown = [result for result in results if result.get("content") is not None]
+            shown = [result for result in made if result.get("content") is not None]
             for handler in self.harness.manifest.observation_handlers:
                 if not all(self._handled.spend(handler.name) for _ in shown):
-                    self._note("observation_handlers", handler.name, "claimed")
-        self._write("observation", {"results": [dict(result) for result in results]})
+                    self._evidence.note("observation_handlers", handler.name, "claimed")
+        self._write("observation", {"results": made})
+        self._evidence.results(made)
 
     def outcome(self, status: str | None = None, **facts: Any) -> None:
         """Record how the run ended; the last call counts.
@@ -276,11 +288,9 @@ class Recorder:
         Raises:
             UsageError: for another member or a value that is not allowed.
         """
-        stated = {"status": status, **facts}
-        outcome = {name: value for name, value in stated.items() if value is not None}
-        checked(Outcome, {"status": "unknown", **outcome}, "outcome")
-        self._outcome = True
+        outcome = given.outcome_facts({"status": status, **facts})
         self._write("outcome", {"outcome": outcome})
+        self._outcome = True
 
     def _write_snapshot(self) -> None:
         name = self.harness.identity.fingerprint.removeprefix(digest.FINGERPRINT_PREFIX) + SNAPSHOT_SUFFIX
@@ -288,17 +298,6 @@ class Recorder:
         # of one fingerprint any snapshot will do: they differ in labels at most
         if not target.exists():
             durable.write_atomic(target, snapshot.to_bytes(self.harness))
-
-    def _check_surroundings(self) -> None:
-        """Take the declared parts of the runtime as obtained, and compare those that the process can contradict."""
-        for part in self.harness.identity.parts["runtime"]:
-            if part not in _CALLABLE:
-                self._obtained("runtime", part)
-        contradictions, unknown = compare.surroundings(self.harness.manifest.runtime)
-        for part in unknown:
-            self._note("runtime", part, "claimed")
-        for contradiction in contradictions:
-            self._contradict(contradiction)
 
     def _disk_differs(self) -> bool:
         if self._folder is None:
@@ -308,60 +307,20 @@ class Recorder:
         except TracemarkError:
             return True
 
-    def _settle(self) -> None:
-        """Take back at the end what the run asked for and, although the model replied, made no use of."""
-        compared = compare.renderings(self.harness, self._rendered, self._said)
-        for contradiction in compared.differing:
-            if (contradiction.component, contradiction.part) not in self._contradicted:
-                self._contradict(contradiction)
-        if not self._replies:
-            return
-        for template in self.harness.manifest.prompt_templates:
-            placed = template.name in self._placed or template.name in compared.agreeing
-            if template.agent is None and template.position == "first" and not placed:
-                self._lower("prompt_templates", template.name)
-        if not self._runtime.called("parser"):
-            self._lower("runtime", "parser")
-
-    def _note_rendering(self, template: PromptTemplate, text: str) -> None:
-        self._rendered.append((template, text))
-
-    def _note_offered(self, definitions: list[dict[str, Any]]) -> None:
-        if not self._offered:
-            self._offered = True
-            self._write("tools", {"definitions": definitions})
-
-    def _obtained(self, component: str, part: str) -> None:
-        if (component, part) not in self._evidence:
-            self._note(component, part, "recorded")
-
-    def _note(self, component: str, part: str, evidence: str) -> None:
-        if self._evidence.get((component, part)) != evidence:
-            self._evidence[component, part] = evidence
-            self._write("evidence", {"component": component, "part": part, "evidence": evidence})
-
-    def _lower(self, component: str, part: str) -> None:
-        if (component, part) in self._evidence:
-            self._note(component, part, "claimed")
-
-    def _contradict(self, contradiction: Contradiction) -> None:
-        self._contradicted.add((contradiction.component, contradiction.part))
-        self._write("contradiction", {"contradiction": contradiction.as_json()})
-
-    def _say(self, role: str, text: str | list[dict[str, Any]]) -> None:
-        self._step({"source": role, "message": text})
-        self._said.append((role, text_of(text), self._steps))
-
     def _step(self, step: dict[str, Any]) -> None:
         self._write("step", {"step": {**step, "timestamp": self._clock.now()}})
-        self._steps += 1
+        self._evidence.step(step)
         self._answers.expect({})
         self._replied = False
 
     def _write(self, event: str, members: dict[str, Any]) -> None:
         if self._journal is None:
             raise UsageError("the recording is not open", hint="use it as: with tracemark.record(…) as rec")
-        self._journal.write({"event": event, **members})
+        whole = {"event": event, **members}
+        wrong = fault(whole)
+        if wrong is not None:
+            raise UsageError(f"what was recorded cannot be read back: {wrong}", where=self.path.name)
+        self._journal.write(whole)
 
 
 def record(
@@ -379,17 +338,17 @@ def record(
         harness: a harness folder, or a harness loaded from one; a loaded one serves any number of runs.
         inbox: the batch's folder, made when missing.
         run: facts of the run: task, attempt, seed, domain, split, mode, model, sampling, environment, note.
-        agent: `name` and `version` of the agent, and ATIF's optional `model_name` and `extra`.
+        agent: `name` and `version` of the agent, and ATIF's optional `model_name` and `extra`, to which goes whatever
+            else is stated.
         name: the journal's name without suffix; None derives it from task and attempt.
         clock: tells the time; None means the machine's clock.
 
     Raises:
         ManifestError: when the folder is no usable harness.
-        UsageError: when a run fact is unknown or the name is no file name.
+        UsageError: when a run fact is unknown, a fact or label is nothing that a trace can hold, or the name is no file
+            name.
     """
-    facts = dict(run or {})
-    checked(Run, facts, "run")
-    who = {"name": "agent", "version": "unknown", **(agent or {})}
+    facts, who = given.run_facts(run), given.agent_facts(agent)
     loaded = harness if isinstance(harness, Harness) else load(Path(harness))
     path = free_path(Path(inbox).absolute(), name, facts)
     start = {"run": facts, "agent": who}

@@ -1,0 +1,146 @@
+"""What a run that is being recorded shows of its harness: the evidence of each part, and where the two disagree.
+
+Invariants:
+- evidence is written when it changes, and what the run asked for is taken back where it made no use of it;
+- what is found by looking at recorded steps is written once they are all there; whoever asks before hears it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from tracemark.harness.match import Contradiction, Matcher
+from tracemark.harness.version import Harness
+from tracemark.importers.content import content_of, text_of
+from tracemark.model.harness import PromptTemplate
+from tracemark.runner import compare
+
+Write = Callable[[str, dict[str, Any]], None]
+"""Writes one event, by its name and its members."""
+
+_CALLABLE = ("parser", "context_manager", "recovery")
+
+
+class Evidence:
+    """What is known so far of one run.
+
+    Args:
+        harness: the loaded harness.
+        agent: the labels of the agent.
+        write: called with each event that follows from what is known.
+    """
+
+    def __init__(self, harness: Harness, agent: Mapping[str, Any], write: Write) -> None:
+        self._harness = harness
+        self._agent = agent
+        self._write = write
+        self._parts: dict[tuple[str, str], str] = {}
+        self._found: list[Contradiction] = []
+        self._rendered: list[tuple[PromptTemplate, str]] = []
+        self._placed: set[str] = set()
+        self._said: list[tuple[str, str, int | None]] = []
+        self._steps: list[dict[str, Any]] = []
+        self._tools: list[dict[str, Any]] | None = None
+        self._requested = False
+
+    @property
+    def contradictions(self) -> tuple[Contradiction, ...]:
+        """Where run and harness disagree: what was written down, and what a reader of the run so far would find."""
+        found = list(self._found)
+        if not self._steps:
+            return tuple(found)
+        agent = {**self._agent, **({"tool_definitions": self._tools} if self._tools else {})}
+        content = content_of({"agent": agent, "steps": self._steps})
+        rendered = compare.renderings(self._harness, self._rendered, self._said).differing
+        for more in (rendered, self._matcher.judge(content).contradictions):
+            known = {(one.component, one.part) for one in found}
+            found += [each for each in more if (each.component, each.part) not in known]
+        return tuple(found)
+
+    def surroundings(self) -> None:
+        """Take the declared parts of the runtime as obtained, and compare those that the process can contradict."""
+        for part in self._harness.identity.parts["runtime"]:
+            if part not in _CALLABLE:
+                self.obtained("runtime", part)
+        contradictions, unknown = compare.surroundings(self._harness.manifest.runtime)
+        for part in unknown:
+            self.note("runtime", part, "claimed")
+        for contradiction in contradictions:
+            self._contradict(contradiction)
+
+    def obtained(self, component: str, part: str) -> None:
+        """Note that the run asked the harness for a part; what is known of it already stands."""
+        if (component, part) not in self._parts:
+            self.note(component, part, "recorded")
+
+    def note(self, component: str, part: str, evidence: str) -> None:
+        """Note the evidence of a part."""
+        if self._parts.get((component, part)) != evidence:
+            self._parts[component, part] = evidence
+            self._write("evidence", {"component": component, "part": part, "evidence": evidence})
+
+    def rendered(self, template: PromptTemplate, text: str) -> None:
+        """Note a text that a prompt template gave."""
+        self._rendered.append((template, text))
+
+    def offered(self, definitions: list[dict[str, Any]]) -> None:
+        """Note the tools that the model is offered; the first list counts."""
+        if self._tools is None:
+            self._write("tools", {"definitions": definitions})
+            self._tools = definitions
+
+    def request(self, messages: Sequence[Mapping[str, Any]], tools: list[dict[str, Any]] | None) -> None:
+        """Compare the first request to the model with what the harness gave; later requests are not looked at."""
+        if self._requested:
+            return
+        self._requested = True
+        self._placed.update(compare.renderings(self._harness, self._rendered, compare.texts_of(messages)).agreeing)
+        for contradiction in compare.request(self._harness, self._rendered, messages, tools):
+            self._contradict(contradiction)
+        if tools is not None:
+            self.offered(tools)
+
+    def step(self, step: dict[str, Any]) -> None:
+        """Note a step that was written."""
+        self._steps.append(dict(step))
+        if step["source"] != "agent":
+            self._said.append((step["source"], text_of(step["message"]), len(self._steps)))
+
+    def results(self, results: list[dict[str, Any]]) -> None:
+        """Note results of the last step that were written."""
+        self._steps[-1].setdefault("observation", {"results": []})["results"].extend(results)
+
+    def settle(self, *, replied: bool, parsed: bool) -> None:
+        """Take back at the end what the run asked for and, although the model replied, made no use of.
+
+        Args:
+            replied: whether the model replied.
+            parsed: whether the parser was called.
+        """
+        compared = compare.renderings(self._harness, self._rendered, self._said)
+        known = {(one.component, one.part) for one in self._found}
+        for contradiction in compared.differing:
+            if (contradiction.component, contradiction.part) not in known:
+                self._contradict(contradiction)
+        if not replied:
+            return
+        for template in self._harness.manifest.prompt_templates:
+            placed = template.name in self._placed or template.name in compared.agreeing
+            if template.agent is None and template.position == "first" and not placed:
+                self._lower("prompt_templates", template.name)
+        if not parsed:
+            self._lower("runtime", "parser")
+
+    @cached_property
+    def _matcher(self) -> Matcher:
+        return Matcher(self._harness)
+
+    def _lower(self, component: str, part: str) -> None:
+        if (component, part) in self._parts:
+            self.note(component, part, "claimed")
+
+    def _contradict(self, contradiction: Contradiction) -> None:
+        self._found.append(contradiction)
+        self._write("contradiction", {"contradiction": contradiction.as_json()})
