@@ -61,6 +61,37 @@ def test_after_a_failed_write_nothing_more_is_written(tmp_path: Path, monkeypatc
     journal.close()
 
 
+def test_a_write_that_the_system_takes_half_of_is_an_error_and_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(tmp_path / "x.journal.jsonl")
+    journal.write({"event": "start"})
+    real = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[: len(data) // 2]))
+        with pytest.raises(TracemarkError, match="whole") as caught:
+            journal.write({"event": "step"})
+        assert caught.value.hint
+    with pytest.raises(TracemarkError, match="broken"):
+        journal.write({"event": "step"})
+    journal.close()
+    assert journal.path.read_bytes() == b'{"event":"start"}\n{"event"'
+
+
+def test_it_is_durable_once_it_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path / "batch" / "x.journal.jsonl")
+    journal.write({"event": "start"})
+    real, synced = os.fsync, []
+
+    def sync(descriptor: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    journal.close()
+    assert synced == [journal.path.resolve(), journal.path.parent.resolve()]
+
+
 def test_threads_take_turns(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "x.journal.jsonl")
     with ThreadPoolExecutor(8) as pool:
