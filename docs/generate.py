@@ -205,12 +205,14 @@ def recorder() -> str:
     lines = ["# Recorder\n\n", _MADE, _prose(record_module), "\n"]
     public = {name: value for name, value in vars(record_module.Recorder).items() if not name.startswith("_")}
     methods: list[Any] = [value for value in public.values() if inspect.isfunction(value)]
+    told = {name: value for name, value in public.items() if isinstance(value, property)}
     for function in (record_module.record, *methods):
         receiver = "tracemark" if function is record_module.record else "recorder"
         given = [one for name, one in inspect.signature(function).parameters.items() if name != "self"]
         arguments = ", ".join(str(one.replace(annotation=one.empty)) for one in given)
         lines.append(f"\n## {receiver}.{function.__name__}({arguments})\n")
         lines.append(f"\n```text\n{inspect.getdoc(function)}\n```\n")
+    lines += [f"\n## recorder.{name}\n\n```text\n{inspect.getdoc(value)}\n```\n" for name, value in told.items()]
     return "".join(lines)
 
 

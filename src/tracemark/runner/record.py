@@ -74,10 +74,11 @@ class Recorder:
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """What disagrees with the harness so far, one of each part: the prompts, tools and observations of the run.
+        """What disagrees with the harness so far: `component`, `part`, `step` and `text` of each place.
 
-        A run with contradictions is stored under no fingerprint. Its last words can be looked at inside of the block as
-        well as behind it; an empty tuple says that reading the journal will find none either.
+        A trace with a contradiction has no fingerprint, so a script does well to look here at the end of its block or
+        behind it. What nobody but the reader of the journal would find, such as an observation that is too long, is
+        found here as well. Empty when there is nothing.
         """
         return self._evidence.contradictions
 
