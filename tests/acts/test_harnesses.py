@@ -6,13 +6,13 @@ import shutil
 
 import pytest
 
-from tracemark.acts import decisions, harnesses, health
+from tracemark.acts import audit, decisions, harnesses, health, ingest
 from tracemark.acts.corpus import Corpus
 from tracemark.clock import SystemClock
-from tracemark.errors import ManifestError, UnknownNameError
+from tracemark.errors import ManifestError, NothingReadableError, UnknownNameError
 from tracemark.findings import Severity
 
-from .conftest import Shop, write_version
+from .conftest import Shop, document, write_version
 
 
 def test_versions_and_snapshots_are_listed_with_what_the_store_holds_of_them(shop: Shop) -> None:
@@ -140,3 +140,26 @@ def test_an_unknown_name_lists_the_known_ones(shop: Shop) -> None:
     with pytest.raises(UnknownNameError) as error:
         harnesses.check(shop.root, ["nobody"])
     assert "desk_a, desk_b" in str(error.value.hint)
+
+
+def test_a_version_that_cannot_be_read_is_named_by_whatever_goes_on_without_it(shop: Shop) -> None:
+    shop.accept()
+    manifest = write_version(shop.root, "desk_x") / "harness.yaml"
+    manifest.write_text("name: [calc\n")
+    ingested = shop.ingest([document("n-1")], name="new")
+    exported = shop.export()
+    trace = shop.ids()["t-0"]
+    audits = [audit.audit(shop.root, target) for target in (trace, "desk_a", str(shop.root / "exports" / "sft"))]
+    for report in (ingested, exported, *audits):
+        (found,) = report.findings
+        assert (found.code, found.severity, found.where) == (
+            "harness-left-out",
+            Severity.WARNING,
+            "harness_versions/desk_x",
+        )
+        assert found.hint == "tracemark harness check desk_x"
+        assert report.exit_code == 0
+    assert ingested.finding_counts == {"harness-left-out": 1}
+    (shop.root / "inbox" / "empty.jsonl").write_text("")
+    with pytest.raises(NothingReadableError, match="nothing in it"):
+        ingest.ingest(shop.root, [shop.root / "inbox" / "empty.jsonl"], ingest.IngestOptions())

@@ -130,8 +130,8 @@ def test_contested_traces_are_to_be_settled_before_more_runs_are_recorded() -> N
 def test_of_what_nothing_settles_a_retraction_is_named_and_no_stamp(disputed: tuple[str, ...]) -> None:
     _, (first, *others) = hints(trace(1, contested=True, disputed=disputed))
     assert first == (
-        "leave out what is contested for its outcome or run (1): nothing settles that (tracemark audit TRACE shows what"
-        " each source says), and tracemark retract TRACE --reason TEXT records it"
+        "leave out what is contested for its outcome or run (1), which nothing settles: tracemark retract TRACE"
+        " --reason TEXT records that, tracemark audit TRACE shows what each source says"
     )
     assert others == [RECORD]
 

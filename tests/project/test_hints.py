@@ -77,6 +77,12 @@ def test_every_command_that_an_error_or_a_file_names_exists() -> None:
     assert found == {}
 
 
+def test_no_hint_names_a_file_that_only_the_repository_of_tracemark_has() -> None:
+    said = [text for path in PACKAGE.rglob("*.py") for text in texts(path.read_text(encoding="utf-8"))]
+    said += [entry.hint or "" for entry in CODES.values()]
+    assert [text for text in said if re.search(r"docs/[a-z]+/[a-z-]+\.md", text)] == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_command_on_a_page_exists(page: Path) -> None:
     code = [first or second for first, second in IN_CODE.findall(page.read_text(encoding="utf-8"))]

@@ -184,7 +184,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
     content = content_in(line)
     fitting = fits(corpus.matchers.values(), content)
     return TraceAudit(
-        findings=(*not_pulled(corpus), *store.findings, *_refuted(trace_id, decisions)),
+        findings=(*not_pulled(corpus), *store.findings, *_refuted(trace_id, decisions), *corpus.left_out()),
         trace_id=trace_id,
         fingerprint=fingerprint,
         harness=(corpus.name_of(fingerprint) or state.row.harness) if fingerprint else None,
@@ -240,6 +240,7 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
             *corpus.acceptance_findings(),
             *audited.differences,
             *audited.notes,
+            *corpus.left_out(),
         ]
     manifest = audited.manifest
     return ExportAudit(
@@ -275,7 +276,7 @@ def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
         ]
         findings = tuple(store.findings)
     return HarnessAudit(
-        findings=(*harness.findings, *not_pulled(corpus), *findings),
+        findings=(*harness.findings, *not_pulled(corpus), *findings, *corpus.left_out()),
         name=harness.name,
         fingerprint=fingerprint,
         accepted=fingerprint in corpus.equivalents(),

@@ -110,6 +110,18 @@ class Corpus:
         """What kept other harness versions and snapshots from being read."""
         return self._known[1]
 
+    def left_out(self) -> list[Finding]:
+        """Return a finding for each folder of a harness version that cannot be read, so that nothing is compared."""
+        first: dict[str, Finding] = {}
+        for problem in self.harness_findings:
+            place = problem.where.split("/")
+            if place[0] == VERSIONS and len(place) > 1:
+                first.setdefault(place[1], problem)
+        return [
+            finding("harness-left-out", f"{VERSIONS}/{name}", problem.message, f"tracemark harness check {name}")
+            for name, problem in first.items()
+        ]
+
     @cached_property
     def by_fingerprint(self) -> dict[str, Harness]:
         """The known harnesses by fingerprint."""

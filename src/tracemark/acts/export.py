@@ -110,7 +110,12 @@ def sft(root: Path, out: Path) -> ExportReport:
         require_enough(selected, terms, harness, lambda: _alike(corpus))
         manifest = _write(corpus, content, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
-        return _report(out, manifest, [*store.findings, *unmatched(terms.evaluation, store.tasks())])
+        return _report(out, manifest, [*store.findings, *_beside(corpus, store)])
+
+
+def _beside(corpus: Corpus, store: Store) -> list[Finding]:
+    """Return what an export does not stumble over, and may be meant otherwise."""
+    return [*unmatched(corpus.params.evaluation, store.tasks()), *corpus.left_out()]
 
 
 def _accepted(corpus: Corpus) -> str:

@@ -169,7 +169,7 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
             run.take(result)
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
     tally.note(_not_pinned(root, run.segments, options.dry_run))
-    return _report(root, tally, sources, options, known)
+    return _report(corpus, tally, sources, options, known)
 
 
 def _not_pinned(root: Path, stored: int, tried: bool) -> list[Finding]:
@@ -362,7 +362,7 @@ def _closing(tally: _Tally, known: Mapping[str, Harness]) -> list[Finding]:
 
 
 def _report(
-    root: Path, tally: _Tally, sources: Sequence[Path], options: IngestOptions, known: Mapping[str, Harness]
+    corpus: Corpus, tally: _Tally, sources: Sequence[Path], options: IngestOptions, known: Mapping[str, Harness]
 ) -> IngestReport:
     count = tally.count
     members = ("ingested", "duplicates", "strengthened", "contested", "reimported")
@@ -370,10 +370,11 @@ def _report(
     count["claims_dropped"] = count["refuted"] + count["outdated"]
     tally.note(_closing(tally, known))
     if not any(count[name] for name in members) and not count["skipped"]:
-        if tally.findings or any(source.resolve() != (root / INBOX).resolve() for source in sources):
+        if tally.findings or any(source.resolve() != (corpus.root / INBOX).resolve() for source in sources):
             _refuse_all(tally, sources)
         # the pipeline of a new corpus begins with an empty inbox, and that is no failure
         tally.note([finding("inbox-empty", INBOX, "there is no run in it yet")])
+    tally.note(corpus.left_out())
     return IngestReport(
         findings=tuple(tally.findings),
         **{name: count[name] for name in (*members, "refused", "skipped", "contradicted", "claims_dropped")},

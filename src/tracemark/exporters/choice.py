@@ -111,8 +111,8 @@ def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], 
         )
     if contested > settleable:
         yield (
-            f"leave out what is contested for its outcome or run ({contested - settleable}): nothing settles that"
-            " (tracemark audit TRACE shows what each source says), and tracemark retract TRACE --reason TEXT records it"
+            f"leave out what is contested for its outcome or run ({contested - settleable}), which nothing settles:"
+            " tracemark retract TRACE --reason TEXT records that, tracemark audit TRACE shows what each source says"
         )
     doubtful = selected.excluded[Reason.EVIDENCE]
     if not doubtful:
