@@ -167,6 +167,12 @@ REFUSED: dict[str, tuple[Callable[[Recorder], Any], str]] = {
     "calls that are no list": (lambda rec: rec.agent("", {"get": {}}), "tool_calls"),
     "ids twice": (lambda rec: rec.agent("", [CALL, OPENAI]), "tool_calls: .* share"),
     "an endless value": (lambda rec: rec.agent("", [{**CALL, "arguments": {"a": itself()}}]), r"tool_calls\.0"),
+    "a text that holds too much": (
+        lambda rec: rec.agent(
+            "", [{**OPENAI, "function": {"name": "get", "arguments": '{"a":' * 499 + "1" + "}" * 499}}]
+        ),
+        r"tool_calls\.0",
+    ),
     "an object as content": (answer({"content": {"row": 1}}), r"results\.0\.content"),
     "an id of another type": (answer({"source_call_id": ["c1"], "content": ""}), r"results\.0\.source_call_id"),
     "two ids": (answer({"source_call_id": "c1", "tool_call_id": "c2"}), r"results\.0\.tool_call_id"),

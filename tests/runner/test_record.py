@@ -488,8 +488,10 @@ def test_a_result_that_answers_no_call_of_the_last_reply_is_refused(start: Any) 
 
 
 def test_an_unknown_part_lists_the_known_ones(start: Any) -> None:
-    with start() as rec, pytest.raises(UnknownNameError):
-        rec.handler("gone")
+    for ask, name in ((Recorder.handler, "gone"), (Recorder.prompt, ["system"]), (Recorder.runtime, {})):
+        with start() as rec, pytest.raises(UnknownNameError) as caught:
+            ask(rec, name)
+        assert caught.value.hint.startswith("one of: ")
 
 
 def test_recording_outside_the_with_block_is_refused(start: Any) -> None:

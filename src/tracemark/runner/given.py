@@ -274,6 +274,8 @@ def _call(call: dict[str, Any], what: str) -> dict[str, Any]:
         if repairs:
             raise UsageError(f"{what}: a call needs its id, and its function an object with a name")
         made: dict[str, Any] = step["tool_calls"][0]
+        # a text may hold what an object may not
+        _refuse_depth(made, what)
         return made
     for member, kind in (("tool_call_id", str), ("function_name", str), ("arguments", dict)):
         if not isinstance(call.get(member), kind):

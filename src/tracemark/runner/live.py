@@ -233,7 +233,8 @@ def _parents(dotted: str) -> Iterator[str]:
 def _named(name: str, known: Mapping[str, _Value], what: str) -> _Value:
     try:
         return known[name]
-    except KeyError:
+    except (KeyError, TypeError):
+        # a name that is no text may be none that a mapping can look for
         hint = "one of: " + ", ".join(known) if known else "the harness declares none"
         raise UnknownNameError(f"the harness has no {what} {name!r}", where="harness.yaml", hint=hint) from None
 
