@@ -352,3 +352,12 @@ def test_what_is_said_of_a_file_that_cannot_be_read_holds_no_path(filled: Layout
     path.symlink_to("nowhere")
     messages = [found.message for found in check(filled).findings if found.code == "file-damaged"]
     assert messages == ["No such file or directory"]
+
+
+def test_copies_of_a_trace_are_counted_apart(make, layout: Layout) -> None:
+    with Store.open(layout.root, create=True) as store:
+        make.commit(store, make.trace(1), make.trace(2))
+        make.commit(store, make.trace(1), make.trace(3))
+    checked = check(layout)
+    assert (checked.counts["traces"], checked.counts["copies"]) == (3, 1)
+    assert any("first statement: 4 (1 of them copies)" in sentence for sentence in checked.proved)

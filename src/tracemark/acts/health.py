@@ -30,7 +30,7 @@ class CheckReport(Report):
     """What was checked, and what is wrong."""
 
     traces: int
-    """Stored traces read."""
+    """Stored traces read, each once however many copies of it are stored."""
     annotations: int
     """Annotations read."""
     harnesses: int

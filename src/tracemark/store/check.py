@@ -45,7 +45,7 @@ class Checked:
     proved: tuple[str, ...]
     """What was derived again, one sentence each; holds except where a finding says otherwise."""
     counts: dict[str, int]
-    """How many `files`, `bytes`, `traces`, `annotations`, `refused` records and `harnesses` were read."""
+    """How many `files`, `bytes`, `traces`, `copies`, `annotations`, `refused` records and `harnesses` were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +156,7 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
         ]
         findings += _snapshots(layout, fingerprint_of)
         counts["harnesses"] = len(known)
+        counts["copies"], counts["traces"] = counts["traces"] - len(ids), len(ids)
         if catalogue.reader is not None:
             findings += _files(entered.keys(), names)
             # states are compared by the catalogue's own rows, and mean something only where these are right
@@ -364,11 +365,13 @@ def _reason(error: Exception) -> str:
 
 
 def _proved(counts: dict[str, int], snapshots: bool, catalogue: bool) -> tuple[str, ...]:
-    lines = counts["traces"] + counts["annotations"] + counts["refused"]
+    places = counts["traces"] + counts["copies"]
+    lines = places + counts["annotations"] + counts["refused"]
+    copies = f" ({counts['copies']} of them copies)" if counts["copies"] else ""
     proved = [
         f"data files that have the SHA-256 that names them, and in every frame its checksum: {counts['files']}",
         f"lines that are canonical JSON, name the format of their folder and hold what the catalogue takes: {lines}",
-        f"traces that lie in the partition of their first statement: {counts['traces']}",
+        f"traces that lie in the partition of their first statement: {places}{copies}",
     ]
     if snapshots:
         proved.append(f"harness snapshots that give the fingerprint that names them: {counts['harnesses']}")
