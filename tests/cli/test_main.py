@@ -228,3 +228,17 @@ def test_output_survives_an_environment_that_knows_only_ascii(tmp_path: Path) ->
     )
     assert child.returncode == 10
     assert child.stderr.isascii()
+
+
+def test_an_interrupt_while_the_program_is_loaded_ends_with_130_too() -> None:
+    script = """
+import runpy, sys
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("tracemark", run_name="__main__")
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (main.INTERRUPTED, "", "interrupted\n")
