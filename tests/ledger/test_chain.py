@@ -21,6 +21,7 @@ from tracemark.durable import lock
 from tracemark.errors import LedgerChainError, LockedError, NewerFormatError, UsageError
 from tracemark.ledger import chain
 from tracemark.ledger.entry import Entry
+from tracemark.model.decision import Kind
 
 A = "tm1:" + "a" * 64
 B = "tm1:" + "b" * 64
@@ -470,3 +471,17 @@ def test_a_ledger_that_nobody_may_read_is_a_finding(tmp_path: Path, monkeypatch:
 
 def refused(path: Path) -> bytes:
     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def test_a_reason_that_is_no_text_is_named_in_words(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not UTF-8") as caught:
+        chain.append(
+            tmp_path / "ledger.jsonl", "retract", {"trace": "ab" * 32}, "why \udcff", FixedClock("2026-01-31T12:00:00Z")
+        )
+    assert caught.value.where == "--reason"
+
+
+def test_a_kind_is_named_by_its_word(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        chain.append(tmp_path / "ledger.jsonl", Kind.RETRACT, {}, "why", FixedClock("2026-01-31T12:00:00Z"))
+    assert caught.value.where == "kind 'retract'"

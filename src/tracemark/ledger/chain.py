@@ -151,10 +151,12 @@ def require_reason(reason: str) -> None:
     """Make sure that a reason says something.
 
     Raises:
-        UsageError: when it is empty or nothing but white space.
+        UsageError: when it is empty or nothing but white space, or is no text that can be stored.
     """
     if not reason.strip():
         raise UsageError("a decision needs a reason: it is empty", where="--reason", hint="say why, for later readers")
+    if any("\ud800" <= character <= "\udfff" for character in reason):
+        raise UsageError("the reason is not UTF-8", where="--reason", hint="say it in letters that others can read")
 
 
 def _lock_file(path: Path) -> Path:
@@ -174,7 +176,7 @@ def _decide(
             kind=str(kind), time=time, reason=reason, parents=list(parents), subject=subject, evidence=evidence
         )
     except ValidationError as error:
-        raise UsageError(f"this is no ledger entry: {explain(error)}", where=f"kind {kind!r}") from None
+        raise UsageError(f"this is no ledger entry: {explain(error)}", where=f"kind {str(kind)!r}") from None
     return seal(decision)
 
 
