@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tracemark.harness import folder, snapshot
+from tracemark.harness import known as known_module
 from tracemark.harness.folder import HarnessFolder
 from tracemark.harness.known import known_with_findings
 
@@ -113,3 +114,15 @@ def test_folders_in_one_another_without_end_are_a_problem_of_that_version_alone(
     found, findings = known(root)
     assert [each.folder for each in found] == [desk.path]
     assert [(one.code, one.where) for one in findings] == [("manifest-file-missing", "harness_versions/other/d")]
+
+
+def test_a_folder_of_versions_that_nobody_may_list_is_named(root, desk, monkeypatch):
+    def shut(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(known_module, "_folders", shut)
+    found, findings = known(root)
+    assert found == []
+    assert [(one.where, one.message) for one in findings] == [
+        ("harness_versions/", "it cannot be listed: Permission denied")
+    ]

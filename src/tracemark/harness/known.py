@@ -38,7 +38,13 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
     """
     found: list[Harness] = []
     findings: list[Finding] = []
-    for folder in _folders(folders):
+    try:
+        candidates = _folders(folders)
+    except OSError as error:
+        message = f"it cannot be listed: {error.strerror}"
+        findings.append(finding("manifest-file-missing", f"{_place(folders, root)}/", message, "check its permissions"))
+        candidates = []
+    for folder in candidates:
         if not folder.resolve().is_relative_to(folders.resolve()):
             message = f"a link that leads out of {folders.name}/; it was not followed"
             findings.append(finding("manifest-path-outside", f"{_place(folder, root)}/", message, _COPY))

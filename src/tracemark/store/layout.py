@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tracemark import digest
 from tracemark.durable import read_regular, write_atomic
-from tracemark.errors import IntegrityError, NewerFormatError, NoStoreError, UsageError
+from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatError, NoStoreError, UsageError
 
 STORE_FORMAT = "tracemark/store/1"
 """What the file `traces/STORE` says of a store that this program writes."""
@@ -91,6 +91,8 @@ class Layout:
         """
         try:
             raw = read_regular(self.store_file)
+        except IrregularFileError as error:
+            raise IrregularFileError(error.message, where="traces/STORE", hint=error.hint) from None
         except (FileNotFoundError, NotADirectoryError):
             raise NoStoreError("there is no trace store here", where="traces/STORE", hint="tracemark init") from None
         try:
