@@ -233,7 +233,8 @@ def test_what_two_statements_say_of_a_run_is_named_and_what_is_settled_is_not(de
     desk.ingest(desk.write("one.jsonl", desk.carrying("t-1", **outcome("success"))))
     (found,) = desk.ingest(desk.write("two.jsonl", desk.carrying("t-1", **outcome("failure")))).findings
     assert found.message.startswith("statements disagree about outcome.status (success or failure);")
-    assert found.hint == f"tracemark audit {trace[:12]}"
+    assert f"tracemark retract {trace[:12]} --reason TEXT records that" in str(found.hint)
+    assert "tracemark stamp" not in str(found.hint)
 
 
 def test_what_is_strengthened_is_shown_with_harness_and_evidence(desk) -> None:
@@ -301,7 +302,8 @@ def test_claims_of_two_harnesses_that_both_fit_contest_the_trace_until_somebody_
     short, one, other = state.trace_id[:12], desk.fingerprint("desk_a")[:16], desk.fingerprint("desk_d")[:16]
     assert (found.code, found.severity, found.where) == ("contested", Severity.WARNING, f"trace {short}")
     assert f"the harness (desk_a, {one} or desk_d, {other})" in found.message
-    assert found.hint == f"tracemark audit {short}; tracemark stamp {short} --harness NAME --reason TEXT"
+    settles = f"tracemark stamp {short} --harness NAME|FINGERPRINT|none --reason TEXT settles the harness"
+    assert found.hint == f"tracemark audit {short} shows what each source says; {settles}"
     assert state.row.fingerprint is None
     decisions.stamp(desk.root, [state.trace_id], "desk_d", "the launcher's log says so", CLOCK)
     settled = desk.states(Corpus(desk.root).store_decisions)["t-1"]
