@@ -61,6 +61,15 @@ def test_a_harness_version_brings_its_report_and_an_export(tmp_path: Path) -> No
     assert found["harness"]["foreach"] == ["a", "b"]
 
 
+def test_a_link_out_of_the_folder_of_versions_is_no_version_here_either(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    version(tmp_path / "outside", "b")
+    for name, target in (("away", tmp_path / "outside" / "harness_versions" / "b"), ("near", Path("a"))):
+        (tmp_path / "harness_versions" / name).symlink_to(target)
+    (tmp_path / "harness_versions" / "empty").mkdir()
+    assert stages(tmp_path)["harness"]["foreach"] == ["a", "near"]
+
+
 def test_every_version_plays_in_every_domain_into_an_inbox_of_its_own(tmp_path: Path) -> None:
     version(tmp_path, "a")
     version(tmp_path, "b")

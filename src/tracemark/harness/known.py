@@ -22,8 +22,12 @@ _COPY = "put the harness version itself there, or remove the link"
 
 
 def versions(folder: Path) -> list[Path]:
-    """Return the folders of all harness versions in a folder, sorted by name; empty when there is none."""
-    return sorted(path.parent for path in folder.glob(f"*/{MANIFEST_NAME}")) if folder.is_dir() else []
+    """Return the folders of all harness versions in a folder that have a manifest, sorted by name.
+
+    Raises:
+        OSError: when the folder cannot be listed.
+    """
+    return [path for path in _folders(folder)[0] if (path / MANIFEST_NAME).exists()]
 
 
 def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[list[Harness], list[Finding]]:
@@ -39,16 +43,15 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
     found: list[Harness] = []
     findings: list[Finding] = []
     try:
-        candidates = _folders(folders)
+        candidates, away = _folders(folders)
     except OSError as error:
         message = f"it cannot be listed: {error.strerror}"
         findings.append(finding("manifest-file-missing", f"{_place(folders, root)}/", message, "check its permissions"))
-        candidates = []
+        candidates, away = [], []
+    for folder in away:
+        message = f"a link that leads out of {folders.name}/; it was not followed"
+        findings.append(finding("manifest-path-outside", f"{_place(folder, root)}/", message, _COPY))
     for folder in candidates:
-        if not folder.resolve().is_relative_to(folders.resolve()):
-            message = f"a link that leads out of {folders.name}/; it was not followed"
-            findings.append(finding("manifest-path-outside", f"{_place(folder, root)}/", message, _COPY))
-            continue
         examined = examine(folder)
         if examined.harness is not None:
             found.append(examined.harness)
@@ -73,13 +76,15 @@ def _place(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _folders(parent: Path) -> list[Path]:
-    """Return every folder that is, or was meant to be, a harness version, and every link to a folder.
+def _folders(parent: Path) -> tuple[list[Path], list[Path]]:
+    """Return every folder that is, or was meant to be, a harness version, and every link that leads out of `parent`.
 
     A folder without a manifest was meant to be one where it holds a file that counts.
     """
     folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
-    return [path for path in folders if path.is_symlink() or HarnessFolder(path).holds_anything()]
+    away = [path for path in folders if not path.resolve().is_relative_to(parent.resolve())]
+    within = [path for path in folders if path not in away]
+    return [path for path in within if path.is_symlink() or HarnessFolder(path).holds_anything()], away
 
 
 def _snapshot(path: Path) -> Harness:

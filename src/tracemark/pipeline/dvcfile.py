@@ -48,6 +48,7 @@ def render(root: Path) -> str:
 
     Raises:
         ParamsError: when params.yaml, or the file of evaluation tasks that it names, cannot be read.
+        OSError: when the folder of harness versions cannot be listed.
     """
     names = [folder.name for folder in versions(root / VERSIONS)]
     domains = sorted(path.parent.name for path in (root / "domains").glob("*/play.py"))
