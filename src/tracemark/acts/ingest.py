@@ -292,8 +292,8 @@ class _Run:
         """Return what the ledger settles of traces."""
         try:
             return self._corpus.decisions.stamps
-        except LedgerChainError:
-            # a ledger that does not verify settles nothing; `check` says so, and runs are stored all the same
+        except (LedgerChainError, UsageError):
+            # a ledger that cannot be read, or does not verify, settles nothing; `check` says so, and runs are stored
             return {}
 
     def _commit(self, job: Sequence[Settled], refuted: Mapping[str, set[str]]) -> None:

@@ -79,6 +79,7 @@ def read(path: Path) -> Chain:
 
     Raises:
         LedgerChainError: at the first problem that `verify` would name.
+        UsageError: when the file is there and cannot be read, or is no file.
         NewerFormatError: when another version of tracemark wrote an entry.
         LockedError: when an entry is being written this moment.
     """
@@ -256,8 +257,9 @@ def _missing_parents(entries: dict[str, Entry]) -> list[Finding]:
 
 
 def _stop_at_first(scan: _Scan) -> None:
+    errors = {"ledger-newer-format": NewerFormatError, "ledger-unreadable": UsageError}
     for problem in scan.problems:
-        error = NewerFormatError if problem.code == "ledger-newer-format" else LedgerChainError
+        error = errors.get(problem.code, LedgerChainError)
         raise error(problem.message, where=problem.where, hint=problem.hint)
 
 

@@ -522,6 +522,14 @@ def test_runs_are_stored_also_where_the_ledger_does_not_verify(desk) -> None:
     assert counts(report) == {"ingested": 1, "contradicted": 1}
 
 
+def test_runs_are_stored_also_where_the_ledger_is_no_file(desk) -> None:
+    (desk.root / "ledger.jsonl").unlink(missing_ok=True)
+    (desk.root / "ledger.jsonl").mkdir()
+    path = desk.write("runs.jsonl", desk.document("t-1"))
+    report = desk.ingest(path, harness="desk_b")
+    assert counts(report) == {"ingested": 1, "contradicted": 1}
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(["desk_a", "desk_b", "desk_c"])))
 def test_wrong_claims_and_the_right_one_end_alike_in_every_order(desk, order: tuple[str, ...]) -> None:
     path = desk.write("runs.jsonl", desk.document("t-1"))
