@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,14 +33,17 @@ def request(
     rendered: Sequence[tuple[PromptTemplate, str]],
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]] | None,
-) -> list[Contradiction]:
-    """Return where the first request to the model is not what the harness gave.
+) -> tuple[list[Contradiction], list[str]]:
+    """Compare the first request to the model with what the harness gave.
 
     Args:
         harness: the harness.
         rendered: every prompt template that was rendered so far, with its text.
         messages: as in OpenAI's chat format; an assistant's message in them is a demonstration.
         tools: the definitions sent; None when they are not to be compared.
+
+    Returns:
+        Where the two disagree, and the templates that stand in their place as they were rendered.
     """
     texts = texts_of(messages)
     sent = None if tools is None else [dict(tool) for tool in tools]
@@ -49,7 +51,8 @@ def request(
     compared = renderings(harness, rendered, texts)
     found += [each for each in compared.differing if each.part not in {other.part for other in found}]
     absent = "no such message in the request"
-    return found + [Contradiction("prompt_templates", name, None, absent) for name in compared.missing]
+    found += [Contradiction("prompt_templates", name, None, absent) for name in compared.missing]
+    return found, compared.agreeing
 
 
 def renderings(
@@ -62,32 +65,33 @@ def renderings(
         rendered: every prompt template that was rendered, with its text; of several of one template any will do.
         messages: (role, text, step id) of each message, in order.
     """
-    found = Renderings([], [], [])
     texts: dict[str, list[str]] = {}
     for template, text in rendered:
         texts.setdefault(template.name, []).append(text)
-    places: Counter[str] = Counter()
-    for template in harness.manifest.prompt_templates:
-        if template.agent is not None or template.position == "any":
+    templates = [each for each in harness.manifest.prompt_templates if each.agent is None and each.position == "first"]
+    roles = {role_of(template.role) for template in templates}
+    sent = {role: [each for each in messages if each[1] and role_of(each[0]) == role] for role in roles}
+    places: dict[str, int | None] = {}
+    for role, of_role in sent.items():
+        names = [template.name for template in templates if role_of(template.role) == role]
+        taken = _places([texts.get(name) for name in names], [text for _, text, _ in of_role])
+        places.update(zip(names, taken, strict=True))
+    found = Renderings([], [], [])
+    for template in templates:
+        name, place, of_role = template.name, places[template.name], sent[role_of(template.role)]
+        if name not in texts:
             continue
-        if "" in texts.get(template.name, ()):
+        if place is None:
             # no text gives no message
-            found.agreeing.append(template.name)
-            continue
-        role = role_of(template.role)
-        place, places[role] = places[role], places[role] + 1
-        if template.name not in texts:
-            continue
-        of_role = [message for message in messages if message[1] and role_of(message[0]) == role]
-        if place >= len(of_role):
-            found.missing.append(template.name)
-            continue
-        _, sent, step = of_role[place]
-        if sent in texts[template.name]:
-            found.agreeing.append(template.name)
+            found.agreeing.append(name)
+        elif place >= len(of_role):
+            found.missing.append(name)
+        elif of_role[place][1] in texts[name]:
+            found.agreeing.append(name)
         else:
-            words = _unlike(texts[template.name][-1], sent)
-            found.differing.append(Contradiction("prompt_templates", template.name, step, words))
+            _, text, step = of_role[place]
+            last = [each for each in texts[name] if each][-1]
+            found.differing.append(Contradiction("prompt_templates", name, step, _unlike(last, text)))
     return found
 
 
@@ -117,6 +121,46 @@ def surroundings(runtime: Runtime) -> tuple[list[Contradiction], list[str]]:
         if installed != version:
             found.append(_runtime("packages", f"{name} is {installed}, declared {version}"))
     return found, unknown
+
+
+class _Reading(NamedTuple):
+    """Which messages some templates of one role stand for; of two readings the greater one is the better one."""
+
+    agreeing: int
+    """How many of them stand in their place as they were rendered."""
+    missing: int
+    """How many were rendered and find no message, counted below nothing."""
+    placed: int
+    """How many take a place, so that a changed text is not taken for no text."""
+    places: tuple[int | None, ...]
+    """The place of each; None for one without."""
+
+
+def _places(texts: Sequence[Sequence[str] | None], sent: Sequence[str]) -> tuple[int | None, ...]:
+    """Return in which place each template of one role stands.
+
+    Each takes the place behind the one before, whether it was rendered (`texts`) or not (None). One that gave no text
+    takes none. Of one that gave no text once and a text another time, both may be what was sent: it counts what makes more
+    messages agree, then what leaves fewer templates without a message, and otherwise it takes its place.
+    """
+    # by the number of places taken so far, the best reading that takes as many
+    best = {0: _Reading(0, 0, 0, ())}
+    for given in texts:
+        following: dict[int, _Reading] = {}
+        for place, reading in best.items():
+            options = []
+            if given is None or any(given):
+                agrees = given is not None and place < len(sent) and sent[place] in given
+                lacks = given is not None and place >= len(sent)
+                score = reading.agreeing + agrees, reading.missing - lacks, reading.placed + 1
+                options.append(_Reading(*score, (*reading.places, place)))
+            if given is not None and "" in given:
+                options.append(reading._replace(places=(*reading.places, None)))
+            for made in options:
+                if made.placed not in following or made[:3] > following[made.placed][:3]:
+                    following[made.placed] = made
+        best = following
+    return max(best.values(), key=lambda reading: reading[:3]).places
 
 
 def _unlike(text: str, sent: str) -> str:

@@ -96,8 +96,9 @@ class Evidence:
         if self._requested:
             return
         self._requested = True
-        self._placed.update(compare.renderings(self._harness, self._rendered, compare.texts_of(messages)).agreeing)
-        for contradiction in compare.request(self._harness, self._rendered, messages, tools):
+        contradictions, agreeing = compare.request(self._harness, self._rendered, messages, tools)
+        self._placed.update(agreeing)
+        for contradiction in contradictions:
             self._contradict(contradiction)
         if tools is not None:
             self.offered(tools)
