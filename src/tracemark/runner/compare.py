@@ -140,9 +140,8 @@ def _places(texts: Sequence[Sequence[str] | None], sent: Sequence[str]) -> tuple
     """Return in which place each template of one role stands.
 
     Each takes the place behind the one before, whether it was rendered (`texts`) or not (None). One that gave no text
-    takes none. Of one that gave no text once and a text another time, both may be what was sent. The
-    reading counts that makes more messages agree, then that leaves fewer templates without a message, then that in which
-    it takes its place.
+    takes none. Of one that gave no text once and a text another time, both may be what was sent. That reading counts
+    in which more messages agree, then in which fewer templates lack a message, then in which it has its place.
     """
     # by the number of places taken so far, the best reading that takes as many
     best = {0: _Reading(0, 0, 0, ())}
