@@ -97,12 +97,12 @@ class Journal:
 
 
 def first_line(
-    name: str, harness: Harness, run: Mapping[str, Any], agent: Mapping[str, Any], start: str
+    file_name: str, harness: Harness, run: Mapping[str, Any], agent: Mapping[str, Any], start: str
 ) -> dict[str, Any]:
     """Return the members of a journal's first event.
 
     Args:
-        name: the journal's file name.
+        file_name: the journal's file name.
         harness: the loaded harness.
         run: the run facts, without its start.
         agent: `name` and `version`, and what else is known of the agent.
@@ -116,7 +116,7 @@ def first_line(
     facts = {**run, "start": start}
     stated = {"name": harness.name, "fingerprint": identity.fingerprint, "components": components}
     # equal transcripts of two runs are two traces, also within one second; one run recorded again is one
-    session = digest.of({"agent": agent, "harness": identity.fingerprint, "journal": name, "run": facts})[:32]
+    session = digest.of({"agent": agent, "harness": identity.fingerprint, "journal": file_name, "run": facts})[:32]
     return {"format": FORMAT, "session": session, "harness": stated, "run": facts, "agent": agent}
 
 
