@@ -6,7 +6,7 @@ import pytest
 
 from tracemark.acts import audit, decisions, harnesses, health, traces
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.errors import NegativeAnswerError
+from tracemark.errors import IntegrityError, NegativeAnswerError
 from tracemark.ledger import chain
 from tracemark.model.decision import Kind
 
@@ -99,6 +99,33 @@ def test_a_decision_that_holds_is_not_blamed_for_one_about_another_trace(shop: S
     decide(shop, sound, "desk_a")
     shown = audit.audit(shop.root, sound)
     assert (shown.findings, shown.exit_code, shown.fingerprint) == ((), 0, shop.fingerprint())
+
+
+@pytest.mark.parametrize("claimed", [None, "desk_a"])
+def test_a_decision_whose_line_cannot_be_read_is_left_aside_and_the_rest_is_listed(
+    shop: Shop, claimed: str | None
+) -> None:
+    trace = refuted(shop, claimed)
+    shop.accept()
+    with open_store(shop.root) as store:
+        file = store.state(trace).file
+        others = set(shop.ids().values()) - {trace}
+    path = shop.root / "traces" / file
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:40])
+    report = traces.list_(shop.root, traces.TraceFilter())
+    assert {row["trace_id"] for row in report.traces} == {trace, *others}
+    (found,) = report.findings
+    assert (found.code, found.where, report.exit_code) == ("file-damaged", file, 1)
+    assert trace[:12] in found.message
+    (row,) = traces.list_(shop.root, traces.TraceFilter(harness="none")).traces
+    assert (row["trace_id"], row["flags"]) == (trace, ["contradicted"] if claimed else [])
+    listed = harnesses.list_(shop.root)
+    assert [one.code for one in listed.findings] == ["file-damaged"]
+    assert {row["name"]: row["traces"] for row in listed.harnesses} == {"desk_a": 3, "desk_b": 2}
+    assert traces.list_(shop.root, traces.TraceFilter(harness="desk_b")).findings == ()
+    with pytest.raises(IntegrityError):
+        shop.export()
 
 
 def harness_stamp(shop: Shop, name: str) -> dict[str, object]:

@@ -120,3 +120,37 @@ def test_a_retraction_reaches_every_reading_of_every_record_and_no_other_run(mak
         states = [state for batch in batches for state in batch.states]
         assert {(state.trace_id, state.retracted) for state in states} == {(trace, True) for trace in ids[:3]}
         assert sum(plain.traces for plain in others) == 2
+
+
+def test_of_a_void_decision_alone_the_trace_is_among_those_without_a_harness(make, root: Path) -> None:
+    line = make.trace(1, make.stamp("a"))
+    trace, harness = make.id_of(line), make.fingerprint("a")
+    with Store.open(root, create=True) as store:
+        make.commit(store, line, make.trace(2, make.stamp("b")))
+        decided = Decisions(stamps={trace: harness}, excludes=lambda *_: True)
+        unstamped = Selection(fingerprints=frozenset({None}))
+        applied = store.applied(decided)
+        assert (applied.void, applied.stamps) == ({trace: harness}, {})
+        for decisions in (decided, applied):
+            assert [state.trace_id for state in store.select(unstamped, decisions)] == [trace]
+
+
+def test_only_decisions_about_traces_that_can_be_wanted_are_held_to_the_content(make, root: Path) -> None:
+    lines = [make.trace(number, make.stamp("a")) for number in range(4)]
+    ids = [make.id_of(line) for line in lines]
+    judged: list[str] = []
+
+    def excludes(fingerprint: str, line: bytes) -> bool:
+        judged.append(fingerprint)
+        return False
+
+    with Store.open(root, create=True) as store:
+        make.commit(store, *lines)
+        decisions = Decisions(stamps=dict.fromkeys(ids, make.fingerprint("b")), excludes=excludes)
+        next(store.select(Selection(), decisions))
+        assert len(judged) == 1
+        other = Selection(fingerprints=frozenset({make.fingerprint("c"), None}))
+        assert (list(store.select(other, decisions)), len(judged)) == ([], 1)
+        for letter, expected in (("a", 0), ("b", 4)):
+            wanted = Selection(fingerprints=frozenset({make.fingerprint(letter)}))
+            assert len(list(store.select(wanted, decisions))) == expected

@@ -73,7 +73,7 @@ def list_(root: Path) -> HarnessList:
     findings = not_pulled(corpus)
     if Layout(root).store_file.exists():
         with open_store(root) as store:
-            for state in store.select(Selection(), corpus.store_decisions):
+            for state in store.select(Selection(), corpus.store_decisions, store.findings):
                 counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1
             findings += store.findings
     rows = tuple(_row(corpus, harness, counts) for harness in corpus.places)

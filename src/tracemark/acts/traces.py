@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -14,14 +14,14 @@ from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
 from tracemark.acts.provenance import declared_name, observed_digests, standing
 from tracemark.acts.pulled import not_pulled, resolve
-from tracemark.errors import UsageError
-from tracemark.findings import Finding, Report
+from tracemark.errors import IntegrityError, UsageError
+from tracemark.findings import Finding, Report, finding
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
 from tracemark.model.trace import STATUSES
 from tracemark.store.catchup import EVERYTHING, TEXT
 from tracemark.store.row import head_of
-from tracemark.store.segment import read_lines
-from tracemark.store.selection import Decisions, Selection, State, batches
+from tracemark.store.segment import Location, read_lines
+from tracemark.store.selection import Selection, State, batches
 from tracemark.store.store import Store
 
 UNRECORDED = EVIDENCE[-1]
@@ -105,8 +105,8 @@ class TraceShown(Report):
 class Listing:
     """Traces as they are read."""
 
-    findings: tuple[Finding, ...]
-    """What keeps the list from being that of the whole corpus."""
+    findings: Callable[[], tuple[Finding, ...]]
+    """Gives what keeps the list from being that of the whole corpus; to be asked when the rows have been taken."""
     rows: Iterator[dict[str, Any]]
     """A row for each trace, see `TraceList.traces`; memory does not grow with their number."""
 
@@ -121,15 +121,16 @@ def listing(root: Path, wanted: TraceFilter) -> Iterator[Listing]:
     """
     corpus = Corpus(root)
     with open_store(root) as store:
-        decisions = store.applied(corpus.store_decisions)
-        states = islice(store.select(_selection(corpus, wanted), decisions), _most(wanted.limit))
-        yield Listing(_findings(corpus, store), _rows(corpus, store, states, decisions))
+        states = store.select(_selection(corpus, wanted), corpus.store_decisions, store.findings)
+        rows = _rows(corpus, store, islice(states, _most(wanted.limit)))
+        yield Listing(lambda: _findings(corpus, store), rows)
 
 
 def list_(root: Path, wanted: TraceFilter) -> TraceList:
     """Return the wanted traces all at once, see `listing`."""
     with listing(root, wanted) as found:
-        return TraceList(found.findings, tuple(found.rows))
+        rows = tuple(found.rows)
+        return TraceList(found.findings(), rows)
 
 
 def find(root: Path, query: str, limit: int | None = 20) -> TraceFound:
@@ -152,9 +153,8 @@ def find(root: Path, query: str, limit: int | None = 20) -> TraceFound:
         ids = store.find(query, most + 1)
         more, ids = len(ids) > most, ids[:most]
         wanted = Selection(traces=frozenset(ids), superseded=True)
-        decisions = store.applied(corpus.store_decisions, ids)
-        found = store.select(wanted, decisions)
-        listed = {row["trace_id"]: row for row in _rows(corpus, store, found, decisions)}
+        found = store.select(wanted, corpus.store_decisions, store.findings)
+        listed = {row["trace_id"]: row for row in _rows(corpus, store, found)}
         rows = tuple(listed[name] for name in ids if name in listed)
         return TraceFound(_findings(corpus, store), rows, more, searches_everything(store))
 
@@ -184,7 +184,7 @@ def show(root: Path, trace: str) -> TraceShown:
         said = store.statements([trace_id])[trace_id]
         findings = _findings(corpus, store)
     joined = standing(said, state, decisions, corpus.by_fingerprint.get(state.row.fingerprint or ""))
-    row = _row(corpus, state, {}, _flags(state, decisions))
+    row = _row(corpus, state, {}, _flags(state))
     now = {name: row[name] for name in ("fingerprint", "harness", "evidence", "status", "flags")}
     first = {name: line[name] for name in ("harness", "outcome", "run")}
     return TraceShown(
@@ -264,23 +264,39 @@ def _selection(corpus: Corpus, wanted: TraceFilter) -> Selection:
     )
 
 
-def _rows(corpus: Corpus, store: Store, states: Iterable[State], decisions: Decisions) -> Iterator[dict[str, Any]]:
+def _rows(corpus: Corpus, store: Store, states: Iterable[State]) -> Iterator[dict[str, Any]]:
     """Yield a row for each state, in their order, which is that of the store; segments are read only where they must.
 
-    What the content shows of its harness stands in the line alone, and is shown where nothing better is known. Of
-    `decisions` those hold that are given: `Reading.applied` has been asked.
+    What the content shows of its harness stands in the line alone, and is shown where nothing better is known; a line
+    that cannot be read shows nothing, and of its file there is a finding of the store then.
     """
     for batch in batches(store.layout.traces, states):
         unknown = [state.location for state in batch.states if state.row.evidence == UNRECORDED]
-        heads = map(head_of, read_lines(batch.path, unknown))
+        stamps = _stamps(batch.path, unknown, store.findings)
         for state in batch.states:
-            stamp = next(heads)["harness"] if state.row.evidence == UNRECORDED else {}
-            yield _row(corpus, state, stamp, _flags(state, decisions))
+            stamp = next(stamps) if state.row.evidence == UNRECORDED else {}
+            yield _row(corpus, state, stamp, _flags(state))
 
 
-def _flags(state: State, decisions: Decisions) -> list[str]:
+def _stamps(path: Path, locations: Sequence[Location], damaged: list[Finding]) -> Iterator[Mapping[str, Any]]:
+    """Yield what the lines at `locations` say of their harness; nothing where one cannot be read, with a finding."""
+    read = 0
+    while read < len(locations):
+        try:
+            for line in read_lines(path, locations[read:]):
+                yield head_of(line)["harness"]
+                read += 1
+        except IntegrityError as error:
+            name = "/".join(path.parts[-3:])
+            if not any((one.code, one.where) == ("file-damaged", name) for one in damaged):
+                damaged.append(finding("file-damaged", name, error.message))
+            yield {}
+            read += 1
+
+
+def _flags(state: State) -> list[str]:
     """Return what sets a trace apart, see `TraceList.traces`."""
-    row, settled = state.row, state.trace_id in decisions.stamps
+    row, settled = state.row, state.settled
     flags = {
         "retracted": state.retracted,
         "contested": state.contested,

@@ -17,10 +17,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from tracemark.store.catalogue import Reader
+from tracemark.store.catalogue import Reader, Restated, Stored
 from tracemark.store.layout import Layout
 from tracemark.store.row import trajectory_of
-from tracemark.store.segment import read_lines
+from tracemark.store.segment import read_line, read_lines
 from tracemark.store.selection import Decisions, Excludes
 from tracemark.store.state import Statement, harness_named, of_harness
 from tracemark.store.statements import statements
@@ -56,14 +56,46 @@ def applied(catalogue: Reader, layout: Layout, decisions: Decisions, about: Coll
     Raises:
         IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
     """
-    retracted, records = _barred(catalogue, decisions)
+    decisions = barring(catalogue, decisions)
     stamps = decisions.stamps
     if about is not None:
         stamps = {trace: stamps[trace] for trace in about if trace in stamps}
     void = {**decisions.void, **_void(catalogue, layout, stamps, decisions.excludes)}
     stamps = {k: v for k, v in stamps.items() if k not in void} if void else stamps
     # what is left of the stamps was held against the content, and need not be again
-    return replace(decisions, retracted=retracted, retracted_records=records, stamps=stamps, void=void, excludes=None)
+    return replace(decisions, stamps=stamps, void=void, excludes=None)
+
+
+def holds(
+    catalogue: Reader,
+    layout: Layout,
+    found: tuple[Stored, Restated | None],
+    fingerprint: str | None,
+    excludes: Excludes | None,
+) -> bool:
+    """Return whether the content leaves room for the decision that puts one trace under a harness.
+
+    Args:
+        catalogue: the catalogue, in which no restated row is stale.
+        layout: the corpus.
+        found: the trace's first statement, and how later ones changed it.
+        fingerprint: that of the harness; None for a trace that is to have none.
+        excludes: what compares content with a harness; None leaves it to what statements say.
+
+    Raises:
+        IntegrityError: when a file that holds a statement, or the line of the trace, is damaged.
+    """
+    stored, restated = found
+    if fingerprint is None:
+        return True
+    trace = stored.row.trace_id
+    if _contradicted(stored, restated) and void_among(catalogue, layout, {trace: fingerprint}, [stored.row.id]):
+        return False
+    if excludes is None:
+        return True
+    line = read_line(layout.path(stored.file), stored.location)
+    trajectory_of(line, trace)
+    return not excludes(fingerprint, line)
 
 
 def records_of_run(catalogue: Reader, trace: bytes) -> set[bytes]:
@@ -119,14 +151,16 @@ def void_among(
     return found
 
 
-def _barred(catalogue: Reader, decisions: Decisions) -> tuple[frozenset[str], frozenset[str]]:
+def barring(catalogue: Reader, decisions: Decisions) -> Decisions:
+    """Return the decisions with every trace and record that a retraction reaches."""
     if not decisions.retracted and not decisions.retracted_records:
-        return decisions.retracted, decisions.retracted_records
+        return decisions
     traces = {bytes.fromhex(trace) for trace in decisions.retracted}
     records = {bytes.fromhex(raw) for raw in decisions.retracted_records}
     spared = {bytes.fromhex(k): set(map(bytes.fromhex, raws)) for k, raws in decisions.spared.items()}
     reached = _reached(catalogue, traces, records, spared)
-    return frozenset(trace.hex() for trace in reached[0]), frozenset(raw.hex() for raw in reached[1])
+    barred, raws = (frozenset(one.hex() for one in found) for found in reached)
+    return replace(decisions, retracted=barred, retracted_records=raws)
 
 
 def _reached(
@@ -144,6 +178,10 @@ def _reached(
     return traces, records
 
 
+def _contradicted(stored: Stored, restated: Restated | None) -> bool:
+    return bool((restated.fields if restated else {}).get("contradicted", stored.row.contradicted))
+
+
 def _void(
     catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
 ) -> dict[str, str]:
@@ -152,7 +190,7 @@ def _void(
     suspects = [
         stored.row.id
         for stored, restated, _ in (catalogue.select(None, ids) if ids else ())
-        if (restated.fields if restated else {}).get("contradicted", stored.row.contradicted)
+        if _contradicted(stored, restated)
     ]
     void = void_among(catalogue, layout, stamps, suspects)
     if excludes is None:

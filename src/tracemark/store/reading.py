@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.errors import IntegrityError, UnknownNameError, UsageError
+from tracemark.findings import Finding, finding
 from tracemark.store import deciding
 from tracemark.store import selection as choose
-from tracemark.store.catalogue import Apart, Catalogue, Plain, Stored
+from tracemark.store.catalogue import Apart, Catalogue, Plain, Restated, Stored
 from tracemark.store.layout import Layout
 from tracemark.store.row import trajectory_of, trajectory_slice
 from tracemark.store.segment import Location, read_line, read_lines
@@ -129,22 +131,34 @@ class Reading:
         """
         return trajectory_slice(self.get(trace_id))
 
-    def select(self, selection: Selection, decisions: Decisions = _NOTHING) -> Iterator[State]:
+    def select(
+        self, selection: Selection, decisions: Decisions = _NOTHING, damaged: list[Finding] | None = None
+    ) -> Iterator[State]:
         """Yield the present state of the traces that are wanted, in the order of their files and places.
 
         Args:
             selection: what is wanted.
-            decisions: the ledger's decisions.
+            decisions: the ledger's decisions; those about traces that cannot be wanted are not held to the content.
+            damaged: takes a finding for each decision that is not applied, because what it must be held to cannot be
+                read; None makes that an error.
 
         Raises:
-            IntegrityError: when a file that holds a statement which must be read is damaged.
+            IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
         """
-        decisions = self.applied(decisions, selection.traces)
+        refresh(self.catalogue, self.layout)
+        decisions = deciding.barring(self.catalogue, decisions)
         # a decision may give any trace any fingerprint, or take it away, so the catalogue cannot tell then
         fingerprints = None if decisions.stamps or decisions.void else selection.fingerprints
         ids = None if selection.traces is None else [bytes.fromhex(trace) for trace in selection.traces]
-        for stored, restated, replaced_by in self.catalogue.select(fingerprints, ids):
-            state = choose.state_of(stored, restated, replaced_by, decisions)
+        undecided = replace(decisions, stamps={})
+        for found in self.catalogue.select(fingerprints, ids):
+            trace = found[0].row.trace_id
+            holding = decisions
+            if trace in decisions.stamps:
+                if not selection.may_match(choose.state_of(*found, undecided), decisions.stamps[trace]):
+                    continue
+                holding = self._judged(found[:2], decisions, undecided, damaged)
+            state = choose.state_of(*found, holding)
             if selection.matches(state):
                 yield state
 
@@ -292,6 +306,28 @@ class Reading:
                 if not self.catalogue.stale(1):
                     yield
                     return
+
+    def _judged(
+        self,
+        found: tuple[Stored, Restated | None],
+        decisions: Decisions,
+        undecided: Decisions,
+        damaged: list[Finding] | None,
+    ) -> Decisions:
+        """Return the decisions as they are about one trace that they settle: as they are, void, or left aside."""
+        stored = found[0]
+        trace = stored.row.trace_id
+        fingerprint = decisions.stamps[trace]
+        try:
+            if deciding.holds(self.catalogue, self.layout, found, fingerprint, decisions.excludes):
+                return decisions
+        except IntegrityError as error:
+            if damaged is None:
+                raise
+            message = f"{error.message}: what settles the harness of trace {trace[:12]} is not applied"
+            damaged.append(finding("file-damaged", stored.file, message))
+            return undecided
+        return replace(undecided, void={**undecided.void, trace: fingerprint or ""})
 
     def _notes(self, places: Iterable[tuple[bytes, str, Location]]) -> Iterator[Note]:
         for name, file, location in places:

@@ -8,7 +8,7 @@ frames, and `batches` cuts them by file, so that work can be spread over process
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -60,6 +60,8 @@ class State:
     """Whether the trace or its record is retracted."""
     restated: bool = False
     """Whether later statements or decisions changed anything."""
+    settled: bool = False
+    """Whether a decision that holds says under which harness it counts."""
 
     @property
     def trace_id(self) -> str:
@@ -107,6 +109,21 @@ class Selection:
             and (self.retracted or not state.retracted)
         )
 
+    def may_match(self, state: State, decided: str | None) -> bool:
+        """Return whether a trace can be wanted, whatever comes of the decision that settles its harness.
+
+        Args:
+            state: the trace as it stands without that decision.
+            decided: the fingerprint under which it is settled; None settles that it counts under none.
+        """
+        possible = {decided, state.row.fingerprint}
+        if decided == state.row.fingerprint:
+            # what excludes the harness takes it from the statements too
+            possible.add(None)
+        if self.fingerprints is not None and self.fingerprints.isdisjoint(possible):
+            return False
+        return replace(self, fingerprints=None).matches(state)
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -132,7 +149,8 @@ def state_of(stored: Stored, restated: Restated | None, replaced_by: tuple[bytes
     if restated is not None:
         row, conflicts, changed = row._replace(**restated.fields), restated.conflicts, True
     trace_id = row.id.hex()
-    if trace_id in decisions.stamps:
+    settled = trace_id in decisions.stamps
+    if settled:
         row = row._replace(**_settled(row, restated, decisions.stamps[trace_id]))
         conflicts = tuple(path for path in conflicts if not path.startswith("harness."))
         changed = True
@@ -142,7 +160,7 @@ def state_of(stored: Stored, restated: Restated | None, replaced_by: tuple[bytes
         changed = True
     retracted = trace_id in decisions.retracted or row.raw.hex() in decisions.retracted_records
     newer = tuple(identity.hex() for identity in replaced_by)
-    return State(row, stored.file, stored.location, conflicts, newer, retracted, changed)
+    return State(row, stored.file, stored.location, conflicts, newer, retracted, changed, settled)
 
 
 def batches(root: Path, states: Iterable[State]) -> Iterator[Batch]:

@@ -37,7 +37,8 @@ def command(
             with working("list"):
                 found = opened.enter_context(traces.listing(corpus(ctx), wanted))
             write_lines(found.rows)
-        return show(traces.TraceList(found.findings, ()), output, rows="traces")
+            findings = found.findings()
+        return show(traces.TraceList(findings, ()), output, rows="traces")
     with working("list"):
         report = traces.list_(corpus(ctx), wanted)
     return show(report, output, rows="traces", table=write_traces)
