@@ -92,12 +92,17 @@ def test_a_part_that_the_run_never_asked_for_is_not_recorded(start: Any) -> None
 CALL = {"tool_call_id": "c", "function_name": "get", "arguments": {"key": "a"}}
 
 
-def answered(rec: Recorder, *results: dict[str, Any], runs: int, calls: int = 1) -> str:
-    """Record calls of the tool `get` and results of them, its code called `runs` times; return the tool's evidence."""
+def answered(rec: Recorder, *results: dict[str, Any], runs: int, calls: int = 1, shown: int = 0) -> str:
+    """Record calls of the tool `get` and results of them; return the tool's evidence.
+
+    Its code is called `runs` times, and the handler `shown` times.
+    """
     rec.tools()
     rec.agent("", [{**CALL, "tool_call_id": f"c{number}"} for number in range(calls)])
     for _ in range(runs):
         rec.tool("get")("desk", key="a")
+    for _ in range(shown):
+        rec.handler("show")({"row": "alp"})
     rec.observation(results)
     return evidence(rec.path)["tool_bindings", "get"]
 
@@ -150,10 +155,8 @@ def test_a_refused_observation_lowers_nothing(start: Any) -> None:
 
 def handled(rec: Recorder, *results: dict[str, Any], runs: int, calls: int = 1) -> str | None:
     """Record results of calls of the tool `get`, the handler called `runs` times; return the handler's evidence."""
-    show = rec.handler("show")
-    for _ in range(runs):
-        show({"row": "alp"})
-    answered(rec, *results, runs=calls, calls=calls)
+    rec.handler("show")
+    answered(rec, *results, runs=calls, calls=calls, shown=runs)
     return evidence(rec.path)["observation_handlers", "show"]
 
 
@@ -176,6 +179,25 @@ def test_a_handler_is_recorded_as_often_as_it_was_called(start: Any) -> None:
         answered(rec, *both[:1], runs=1)
         rec.handler("show")
         assert evidence(rec.path)["observation_handlers", "show"] == "claimed", "asked for when it was too late"
+
+
+@pytest.mark.parametrize("part", [("observation_handlers", "show"), ("tool_bindings", "get")])
+@pytest.mark.parametrize("early", [False, True])
+def test_a_call_that_no_result_came_of_pays_for_no_later_one(start: Any, part: tuple[str, str], early: bool) -> None:
+    seen = {"content": "> alp", "source_call_id": "c0"}
+    with start() as rec:
+        show, get = rec.handler("show"), rec.tool("get")
+        if early:
+            show({"row": "greeting"})
+            get("desk", key="a")
+        else:
+            answered(rec, seen, runs=2, shown=2)
+        assert evidence(rec.path)[part] == "recorded"
+        bypassed = {"content": "made up", "source_call_id": "c0"}
+        answered(rec, bypassed, runs=int(part[1] != "get"), shown=int(part[1] != "show"))
+        assert evidence(rec.path)[part] == "claimed"
+    kept = {("observation_handlers", "show"), ("tool_bindings", "get")} - {part}
+    assert {evidence(rec.path)[other] for other in kept} == {"recorded"}
 
 
 def test_without_tools_every_observation_is_a_handlers(start: Any, make_harness: Any) -> None:

@@ -1,7 +1,7 @@
 """Which results of a run can come from the code that the recorder handed out: of its tools, and of its handlers.
 
-Every call of that code stands for one answer. An answer beyond that came from other code, whatever it says; which of
-several equal calls it was is not asked.
+Every call of that code between a reply and what is recorded next stands for one answer. An answer beyond that came from
+other code, whatever it says; which of several equal calls it was is not asked.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ class Calls:
             self._left[name] -= 1
         return True
 
+    def forget(self) -> None:
+        """Let no call so far stand for an answer."""
+        with self._lock:
+            self._left.clear()
+
     def called(self, name: str) -> bool:
         """Return whether `name` was ever called."""
         return name in self._called
@@ -65,7 +70,8 @@ class Answers:
         return self._ran.counted(name, function)
 
     def expect(self, calls: Mapping[str, str]) -> None:
-        """Take the calls of a new reply, id to tool name; the reply before gets no more answers."""
+        """Take the calls of a new reply, id to tool name; the reply before gets no more answers, this one none yet."""
+        self._ran.forget()
         self._calls = calls
         self._unanswered = set(calls)
 

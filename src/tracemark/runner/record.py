@@ -10,7 +10,7 @@ Invariants:
   and a prompt of position `first` of which no rendering stands in its place;
 - what disagrees with the harness is written down as a contradiction, never corrected;
 - a run whose harness folder has changed between load and end is marked as mixed, although nothing that ran changed;
-- the same harness, run facts, events and clock give the same bytes;
+- the same harness, run facts, events, clock and file name give the same bytes;
 - what a trace cannot hold is refused by the call that brings it, before anything of it is written: the run goes on, and
   what it recorded is read back whole.
 """
@@ -158,6 +158,8 @@ class Recorder:
     def tool(self, name: str) -> Callable[..., Any]:
         """Return the code behind the tool `name`, with its declared parameters bound; each call of it is counted.
 
+        A call stands for an answer to the reply that was recorded last, so record the reply before its calls run.
+
         Raises:
             UnknownNameError: when the harness binds no such tool, or binds it without code.
         """
@@ -167,6 +169,8 @@ class Recorder:
 
     def handler(self, name: str) -> Callable[..., Any]:
         """Return the observation handler `name`, with its declared parameters bound; each call of it is counted.
+
+        A call stands for a result that the reply recorded last gets; a call in front of that reply stands for none.
 
         Raises:
             UnknownNameError: when the harness has no such handler.
@@ -312,6 +316,7 @@ class Recorder:
         self._write("step", {"step": {**step, "timestamp": self._clock.now()}})
         self._evidence.step(step)
         self._answers.expect({})
+        self._handled.forget()
         self._replied = False
 
     def _write(self, event: str, members: dict[str, Any]) -> None:
