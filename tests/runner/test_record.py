@@ -246,6 +246,32 @@ def test_a_prompt_that_stands_nowhere_is_only_claimed(start: Any, rendered: bool
     assert not events(rec.path, "contradiction")
 
 
+@pytest.mark.parametrize("more", [(), ("And another thing.",)])
+def test_what_is_said_behind_the_first_reply_is_no_prompt(start: Any, more: tuple[str, ...]) -> None:
+    with start() as rec:
+        rec.prompt("task").render(request="Read a.", urgent=False)
+        rec.system(rec.prompt("system").render(today="Monday"))
+        rec.agent("What is it?")
+        for text in more:
+            rec.user(text)
+            assert rec.contradictions == ()
+            rec.agent("Done.")
+    assert not events(rec.path, "contradiction")
+    assert evidence(rec.path)["prompt_templates", "system"] == "recorded"
+    assert evidence(rec.path)["prompt_templates", "task"] == "claimed"
+
+
+def test_what_is_rendered_behind_the_first_reply_was_not_in_front_of_it(start: Any) -> None:
+    with start() as rec:
+        rec.system(rec.prompt("system").render(today="Monday"))
+        rec.user("Read a.")
+        rec.agent("Done.")
+        rec.user(rec.prompt("task").render(request="Read b.", urgent=False))
+        rec.agent("Done.")
+    assert not events(rec.path, "contradiction")
+    assert evidence(rec.path)["prompt_templates", "task"] == "claimed"
+
+
 def test_a_prompt_that_the_request_held_stays_recorded_without_its_step(start: Any) -> None:
     with start() as rec:
         text = rec.prompt("system").render(today="Monday")

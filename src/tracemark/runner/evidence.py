@@ -39,6 +39,8 @@ class Evidence:
         self._parts: dict[tuple[str, str], str] = {}
         self._found: list[Contradiction] = []
         self._rendered: list[tuple[PromptTemplate, str]] = []
+        # how many renderings the first reply could see; None before it
+        self._before: int | None = None
         self._placed: set[str] = set()
         self._said: list[tuple[str, str, int | None]] = []
         self._steps: list[dict[str, Any]] = []
@@ -53,8 +55,7 @@ class Evidence:
             return tuple(found)
         agent = {**self._agent, **({"tool_definitions": self._tools} if self._tools else {})}
         content = content_of({"agent": agent, "steps": self._steps})
-        rendered = compare.renderings(self._harness, self._rendered, self._said).differing
-        for more in (rendered, self._matcher.judge(content).contradictions):
+        for more in (self._prompt().differing, self._matcher.judge(content).contradictions):
             known = {(one.component, one.part) for one in found}
             found += [each for each in more if (each.component, each.part) not in known]
         return tuple(found)
@@ -106,7 +107,10 @@ class Evidence:
     def step(self, step: dict[str, Any]) -> None:
         """Note a step that was written."""
         self._steps.append(dict(step))
-        if step["source"] != "agent":
+        if step["source"] == "agent":
+            if self._before is None:
+                self._before = len(self._rendered)
+        elif self._before is None:
             self._said.append((step["source"], text_of(step["message"]), len(self._steps)))
 
     def results(self, results: list[dict[str, Any]]) -> None:
@@ -120,7 +124,7 @@ class Evidence:
             replied: whether the model replied.
             parsed: whether the parser was called.
         """
-        compared = compare.renderings(self._harness, self._rendered, self._said)
+        compared = self._prompt()
         known = {(one.component, one.part) for one in self._found}
         for contradiction in compared.differing:
             if (contradiction.component, contradiction.part) not in known:
@@ -133,6 +137,10 @@ class Evidence:
                 self._lower("prompt_templates", template.name)
         if not parsed:
             self._lower("runtime", "parser")
+
+    def _prompt(self) -> compare.Renderings:
+        """Compare what was rendered in front of the first reply with the messages there; the prompt ends with them."""
+        return compare.renderings(self._harness, self._rendered[: self._before], self._said)
 
     @cached_property
     def _matcher(self) -> Matcher:
