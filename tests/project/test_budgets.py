@@ -137,7 +137,8 @@ def writes(tree: ast.AST) -> Iterator[str]:
 
 @by_module
 def test_only_the_command_line_prints_asks_or_exits(path: Path) -> None:
-    if name_of(path).startswith("cli/"):
+    # where the program begins, the command line may not be loaded yet
+    if name_of(path).startswith("cli/") or name_of(path) == "__main__.py":
         return
     found = []
     for node in ast.walk(TREES[path]):

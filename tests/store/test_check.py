@@ -65,7 +65,7 @@ def tree(root: Path) -> dict[str, tuple[int, bytes]]:
 def test_a_whole_store_has_no_findings_and_the_check_says_what_it_proved(filled: Layout) -> None:
     checked = check(filled, snapshot_of)
     assert checked.findings == ()
-    assert checked.counts["traces"] == 73
+    assert checked.counts["traces"] == 72
     assert checked.counts["annotations"] == 5
     assert checked.counts["refused"] == 1
     assert len(checked.proved) == 5

@@ -9,7 +9,7 @@ from tracemark.acts import lockfile
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.pinned import SEGMENTS, lacks
 from tracemark.errors import NotPulledError, UnknownNameError
-from tracemark.findings import NOT_PULLED, Finding, finding
+from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED
 from tracemark.store.store import Store
 
@@ -21,9 +21,9 @@ def not_pulled(corpus: Corpus) -> list[Finding]:
     try:
         lacking = corpus.pins.missing
     except NotPulledError as error:
-        return [finding(NOT_PULLED, lockfile.NAME, error.message, error.hint)]
+        return [finding("not-pulled", lockfile.NAME, error.message, error.hint)]
     return [
-        finding(NOT_PULLED, f"{lockfile.NAME}: {path}", f"pinned files that are not on disk: {count}", _hint(corpus))
+        finding("not-pulled", f"{lockfile.NAME}: {path}", f"pinned files that are not on disk: {count}", _hint(corpus))
         for path, count in lacking.items()
     ]
 
