@@ -13,7 +13,7 @@ from tracemark import digest, engine
 from tracemark.errors import IntegrityError, IrregularFileError, NoStoreError
 from tracemark.store.annotations import INGESTED, SOURCES, refused
 from tracemark.store.catalogue import Reader
-from tracemark.store.check import Checked, check, check_decisions, check_disputes
+from tracemark.store.check import Checked, check, check_decisions, check_disputes, stored_tasks
 from tracemark.store.layout import Layout
 from tracemark.store.segment import Packer, iterate
 from tracemark.store.selection import Decisions, Selection
@@ -267,8 +267,10 @@ def test_a_catalogue_that_is_damaged_beyond_its_first_page_is_a_finding(filled: 
     assert [one.code for one in damaged.findings] == ["catalogue-differs"]
     assert damaged.counts == before.counts
     assert set(damaged.proved) == {sentence for sentence in before.proved if "the catalogue holds" not in sentence}
-    assert check_disputes(filled, Decisions()) == []
-    assert check_decisions(filled, {"0" * 64: "tm1:" + "0" * 64}, None) == []
+    assert [one.code for one in check_disputes(filled, Decisions())] == ["catalogue-differs"]
+    decided: dict[str, str | None] = {"0" * 64: "tm1:" + "0" * 64}
+    assert [one.code for one in check_decisions(filled, decided, None)] == ["catalogue-differs"]
+    assert [one.code for one in stored_tasks(filled)[1]] == ["catalogue-differs"]
     with Store.open(filled.root) as store:
         assert [one.code for one in store.findings] == ["catalogue-rebuilt"]
     assert codes(check(filled)) == set()

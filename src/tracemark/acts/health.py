@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from tracemark.findings import Finding, Report, finding
 from tracemark.harness import check as checks
 from tracemark.harness import snapshot
 from tracemark.ledger import chain, params
+from tracemark.store.catalogue import CatalogueError, is_damage
 from tracemark.store.check import check as check_store
 from tracemark.store.check import check_decisions, check_disputes, stored_tasks
 from tracemark.store.layout import Layout
+from tracemark.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -70,10 +73,10 @@ def check(root: Path) -> CheckReport:
         decisions = len(corpus.chain.entries)
         proved.append("every ledger entry is what was written, and every entry that it names is there")
         findings += corpus.decisions.conflicts
-        findings += check_decisions(Layout(root), corpus.decisions.stamps, corpus.excludes)
-        findings += check_disputes(Layout(root), corpus.store_decisions)
+        findings += _further(findings, check_decisions(Layout(root), corpus.decisions.stamps, corpus.excludes))
+        findings += _further(findings, check_disputes(Layout(root), corpus.store_decisions))
     findings += _params(corpus, decided=not problems)
-    findings += _evaluation(corpus)
+    findings += _further(findings, _evaluation(corpus))
     findings += corpus.harness_findings
     findings += [*twice(corpus), *checks.together(corpus.harnesses)]
     findings += _apart(corpus)
@@ -96,11 +99,27 @@ def reindex(root: Path, text: bool | None = None) -> ReindexReport:
         LockedError: when another process is making the catalogue equal to the folder.
     """
     with open_store(root) as store:
-        everything = searches_everything(store) if text is None else text
+        everything = _everything(store) if text is None else text
         store.reindex(everything=everything)
         counts = store.counts()
         findings = (*not_pulled(Corpus(root)), *store.findings)
         return ReindexReport(findings, counts["traces"], counts["segments"], everything)
+
+
+def _everything(store: Store) -> bool:
+    try:
+        return searches_everything(store)
+    except CatalogueError as error:
+        if not is_damage(error):
+            raise
+        # nobody knows what was set; the catalogue must be made again all the same
+        return False
+
+
+def _further(known: Sequence[Finding], found: Sequence[Finding]) -> list[Finding]:
+    """Return those of `found` that say something that `known` does not: each opens the catalogue for itself."""
+    said = {(one.code, one.where) for one in known}
+    return [one for one in found if (one.code, one.where) not in said]
 
 
 def _fingerprint_of(value: JSON) -> str:
@@ -122,10 +141,12 @@ def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
 
 def _evaluation(corpus: Corpus) -> list[Finding]:
     try:
-        return unmatched(corpus.params.evaluation, stored_tasks(Layout(corpus.root)))
+        evaluation = corpus.params.evaluation
     except ParamsError:
         # what is wrong with params.yaml is a finding already
         return []
+    tasks, findings = stored_tasks(Layout(corpus.root))
+    return [*findings, *unmatched(evaluation, tasks)]
 
 
 def _apart(corpus: Corpus) -> list[Finding]:

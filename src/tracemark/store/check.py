@@ -107,6 +107,12 @@ class _Asked:
             self._give_up(f"the catalogue cannot be read: {error}")
             return otherwise
 
+    def examine(self) -> None:
+        """Read every page of the catalogue, also those that no question leads to; ask no more where one is damaged."""
+        damage = self.ask(Reader.damage, None)
+        if damage is not None:
+            self._give_up(f"the catalogue is damaged: {damage}")
+
     def _give_up(self, why: str) -> None:
         self.reader = None
         self.findings.append(finding("catalogue-differs", self.name, why))
@@ -129,6 +135,7 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
     known = set(layout.snapshots())
     with ExitStack() as opened:
         catalogue = _Asked.open(layout, opened)
+        catalogue.examine()
         entered: dict[str, int] = catalogue.ask(Reader.files, {})
         findings: list[Finding] = []
         counts = dict.fromkeys(("files", "bytes", "traces", "annotations", "refused", "harnesses"), 0)
@@ -170,6 +177,8 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
 def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None) -> list[Finding]:
     """Return a finding for each decision that puts a trace under a harness which its content excludes.
 
+    Where the catalogue cannot be asked, that is the finding.
+
     Args:
         layout: the corpus.
         stamps: trace id to the fingerprint under which the ledger settles it; None settles that it counts under none.
@@ -181,50 +190,58 @@ def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: 
             void: dict[str, str] = catalogue.ask(lambda reader: _void(reader, layout, stamps, excludes), {})
         except IntegrityError:
             # the file that is damaged is a finding already
-            return []
-    return [decision_refuted(trace, fingerprint) for trace, fingerprint in sorted(void.items())]
+            return catalogue.findings
+    return [*catalogue.findings, *(decision_refuted(trace, excluded) for trace, excluded in sorted(void.items()))]
 
 
-def stored_tasks(layout: Layout) -> set[tuple[str, str | None]]:
-    """Return task and domain of every trace of the catalogue that has a task; empty when the catalogue cannot say."""
+def stored_tasks(layout: Layout) -> tuple[set[tuple[str, str | None]], list[Finding]]:
+    """Return task and domain of every trace of the catalogue that has a task, and why the catalogue cannot say."""
     with ExitStack() as opened:
-        return _Asked.open(layout, opened).ask(Reader.tasks, set())
+        catalogue = _Asked.open(layout, opened)
+        tasks: set[tuple[str, str | None]] = catalogue.ask(Reader.tasks, set())
+        return tasks, catalogue.findings
 
 
 def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
     """Return the finding that there are traces about which statements disagree and nobody has decided.
 
+    Where the catalogue cannot be asked, that is the finding.
+
     Args:
         layout: the corpus.
         decisions: the ledger's; retracted traces are out of every export anyway.
     """
-    number, first = 0, ""
-    disputed_by_any: set[str] = set()
     with ExitStack() as opened:
-        catalogue = _Asked.open(layout, opened).reader
-        if catalogue is None:
-            return []
+        catalogue = _Asked.open(layout, opened)
         try:
-            disputes = list(_disputes(catalogue, layout))
-            disputed = {trace: decisions.stamps[trace] for trace, _ in disputes if trace in decisions.stamps}
-            void = _void(catalogue, layout, disputed, decisions.excludes)
-            for trace, conflicts in disputes:
-                settled = trace in disputed and trace not in void
-                open_ones = [path for path in conflicts if not settled or not of_harness(path)]
-                if open_ones and trace not in decisions.retracted:
-                    number, first = number + 1, first or trace
-                    disputed_by_any.update(open_ones)
-        except (CatalogueError, IntegrityError):
-            # what is wrong with the catalogue, or with a file, is a finding already
-            return []
-    if not number:
-        return []
+            found: list[tuple[str, list[str]]] = catalogue.ask(lambda reader: _undecided(reader, layout, decisions), [])
+        except IntegrityError:
+            # the file that is damaged is a finding already
+            return catalogue.findings
+    if not found:
+        return catalogue.findings
+    number, first = len(found), found[0][0]
+    disputed_by_any = {path for _, open_ones in found for path in open_ones}
     counted = "statements about 1 trace disagree" if number == 1 else f"statements about {number} traces disagree"
     message = f"{counted} and nobody has decided: no export takes what is contested"
     if number == 1:
         return [finding("contested", f"trace {first[:12]}", message, settling(first[:12], disputed_by_any))]
     hint = f"tracemark traces list flags each; {settling('TRACE', disputed_by_any)}"
     return [finding("contested", f"trace {first[:12]}, …", message, hint)]
+
+
+def _undecided(catalogue: Reader, layout: Layout, decisions: Decisions) -> list[tuple[str, list[str]]]:
+    """Return each trace that is contested, with what statements dispute and nobody has decided."""
+    disputes = list(_disputes(catalogue, layout))
+    disputed = {trace: decisions.stamps[trace] for trace, _ in disputes if trace in decisions.stamps}
+    void = _void(catalogue, layout, disputed, decisions.excludes)
+    found = []
+    for trace, conflicts in disputes:
+        settled = trace in disputed and trace not in void
+        open_ones = [path for path in conflicts if not settled or not of_harness(path)]
+        if open_ones and trace not in decisions.retracted:
+            found.append((trace, open_ones))
+    return found
 
 
 def _disputes(catalogue: Reader, layout: Layout) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -28,7 +28,7 @@ from tracemark.durable import (
 from tracemark.errors import IntegrityError, LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
-from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError
+from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError, is_damage
 from tracemark.store.catchup import EVERYTHING, TEXT, TOLERATED, attempt, catch_up, enter
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import CATALOGUE, Layout, content_of
@@ -93,6 +93,9 @@ class Store(Reading):
         self.close()
         if isinstance(error, UnusableError):
             raise _unusable(self.layout, error) from None
+        if is_damage(error):
+            message = f"the catalogue is damaged: {error}"
+            raise IntegrityError(message, where=self.layout.catalogue.name, hint="tracemark reindex") from None
 
     # --- writing
 

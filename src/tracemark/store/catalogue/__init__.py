@@ -5,8 +5,19 @@ file. `contents` and `reader` answer questions and can open a catalogue read-onl
 files.
 """
 
-from tracemark.store.catalogue.contents import SCHEMA, CatalogueError, Stored, UnusableError
+from tracemark.store.catalogue.contents import SCHEMA, CatalogueError, Stored, UnusableError, is_damage
 from tracemark.store.catalogue.reader import Apart, Plain, Reader, Restated
 from tracemark.store.catalogue.writer import Catalogue
 
-__all__ = ["SCHEMA", "Apart", "Catalogue", "CatalogueError", "Plain", "Reader", "Restated", "Stored", "UnusableError"]
+__all__ = [
+    "SCHEMA",
+    "Apart",
+    "Catalogue",
+    "CatalogueError",
+    "Plain",
+    "Reader",
+    "Restated",
+    "Stored",
+    "UnusableError",
+    "is_damage",
+]

@@ -29,6 +29,12 @@ CatalogueError = sqlite3.Error
 UnusableError = sqlite3.OperationalError
 """The kind of `CatalogueError` that is not the catalogue's fault: locked, unwritable, no room."""
 
+
+def is_damage(error: BaseException | None) -> bool:
+    """Return whether an error says that the database itself is damaged, and not that it was used in a wrong way."""
+    return type(error) is sqlite3.DatabaseError
+
+
 LINKS = {
     "replaced": ("old", "new"),
     "superseded": ("old", "kind", "trace"),
@@ -85,6 +91,11 @@ class Contents:
         """Return the version of the catalogue's schema; 0 for a new file."""
         version: int = self._one("PRAGMA user_version")
         return version
+
+    def damage(self) -> str | None:
+        """Return what is wrong with the pages of the database, every one of which is read; None when nothing is."""
+        found: str = self._one("PRAGMA quick_check(1)")
+        return None if found == "ok" else " ".join(found.split())
 
     @contextmanager
     def unchanging(self) -> Iterator[None]:
