@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tracemark.findings import Finding
 from tracemark.harness.loading import examine, load
+from tracemark.harness.match import Matcher
 from tracemark.harness.version import Harness
 
 MANIFEST = """\
@@ -102,3 +104,19 @@ def desk(tmp_path: Path) -> Folder:
 @pytest.fixture
 def other(tmp_path: Path) -> Folder:
     return Folder(tmp_path / "harness_versions" / "other")
+
+
+@pytest.fixture
+def matcher(tmp_path: Path) -> Any:
+    """Return a function that makes a matcher of a manifest's members."""
+
+    def make(**members: Any) -> Matcher:
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        (folder / "code.py").write_text("def run(raw):\n    return raw\n")
+        (folder / "bytes.txt").write_bytes(b"\xff\xfe")
+        members = {"runtime": {"parser": "code.py:run"}, **members}
+        (folder / "harness.yaml").write_text(json.dumps({"format": "tracemark/harness/1", **members}))
+        return Matcher(load(folder))
+
+    return make

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.harness.loading import load
-from tracemark.harness.match import Content, Matcher, fits
+from tracemark.harness.match import Content, fits
 from tracemark.harness.templates import EXCERPT
 
 SYSTEM = (
@@ -21,22 +20,6 @@ OTHER = {"name": "put", "description": "Write.", "parameters": {"type": "object"
 
 def prompt(text: str, **members: Any) -> dict[str, Any]:
     return {"name": "main", "text": text, "syntax": "format", **members}
-
-
-@pytest.fixture
-def matcher(tmp_path: Path) -> Any:
-    """Return a function that makes a matcher of a manifest's members."""
-
-    def make(**members: Any) -> Matcher:
-        folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        folder.mkdir()
-        (folder / "code.py").write_text("def run(raw):\n    return raw\n")
-        (folder / "bytes.txt").write_bytes(b"\xff\xfe")
-        members = {"runtime": {"parser": "code.py:run"}, **members}
-        (folder / "harness.yaml").write_text(json.dumps({"format": "tracemark/harness/1", **members}))
-        return Matcher(load(folder))
-
-    return make
 
 
 def system(text: str) -> Content:

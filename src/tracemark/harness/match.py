@@ -5,7 +5,7 @@ content corroborates it, and lists every place where content and harness disagre
 where it could have disagreed.
 
 Invariants:
-- nothing of a harness is executed; comparing is linear in the content;
+- nothing of a harness is executed; comparing is linear in the content (`prompts` says how messages are compared);
 - what is absent proves nothing: no message of a role, no recorded tools, an empty list, a tool that was never called;
 - nor does a recorded definition of a bound tool that cannot be read, and it hides nothing of the others;
 - prefixes, suffixes and length limits of handlers, and templates too short or with ends too short or open, can
@@ -21,29 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracemark import digest
-from tracemark.harness.templates import EXCERPT, Pattern, differing, pattern, shared_beginning
+from tracemark.harness.prompts import Prompts
+from tracemark.harness.prompts import role_of as role_of  # noqa: PLC0414 - part of what this module offers
+from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.tools import read_tools
-from tracemark.model.harness import COMPONENTS, ObservationHandler, PromptTemplate
+from tracemark.model.harness import COMPONENTS, ObservationHandler
 
 if TYPE_CHECKING:
     from tracemark.harness.version import Harness
 
-MINIMUM_LITERAL = 64
-"""Characters of literal text from which on a template that fits corroborates."""
-
-MINIMUM_END = 16
-"""Characters, white space not counted, that the first and the last literal piece of such a template hold at least.
-
-A hole swallows whatever stands in it. Behind a hole in front of a single `.` the whole rest of a changed prompt may
-stand, as long as it ends with a full stop: an end proves something only when no other text is likely to end so."""
-
 _CACHE = 256
-_SYSTEM = "system"
-_ROLES = {"developer": "system", "agent": "assistant"}
 
 
 @dataclass(slots=True)
@@ -99,20 +89,6 @@ class Judgement:
         return bool(self.contradictions)
 
 
-class _Template(NamedTuple):
-    name: str
-    pattern: Pattern
-
-
-class _Prompts(NamedTuple):
-    """What the main agent's templates of one role say."""
-
-    ordered: tuple[_Template | None, ...]
-    """Those of position `first`: the n-th stands in the n-th message. None is one that can be compared with nothing."""
-    anywhere: tuple[_Template, ...]
-    """Those of position `any`."""
-
-
 class _Tools(NamedTuple):
     corroborated: frozenset[str]
     contradictions: tuple[Contradiction, ...]
@@ -133,12 +109,10 @@ class Matcher:
         self.fingerprint = harness.identity.fingerprint
         """The harness's fingerprint."""
         self._parts = {component: list(harness.identity.parts[component]) for component in COMPONENTS}
-        self._prompts = _prompts(harness)
-        self._givers = _givers(harness, self._prompts)
+        self._prompts = Prompts(harness)
         self._tools = {name: harness.tool_schema(name) for name in manifest.tool_bindings}
         self._subset = manifest.runtime.offered == "subset"
         self._handlers = [handler for handler in manifest.observation_handlers if _claims(handler)]
-        self._cut: dict[tuple[str, str], Pattern] = {}
         self._seen_tools: dict[bytes, _Tools] = {}
         self._seen_evidence: dict[tuple[frozenset[str], frozenset[str]], dict[str, dict[str, str]]] = {}
 
@@ -146,8 +120,7 @@ class Matcher:
     def compared(self) -> Hashable:
         """All that content is compared with: harnesses in which it is equal are excluded by the same content."""
         return (
-            frozenset((role, _patterns(prompts.ordered)) for role, prompts in self._prompts.items() if prompts.ordered),
-            None if self._givers is None else frozenset(_patterns(self._givers)),
+            self._prompts.compared,
             digest.canonical(self._tools),
             self._subset,
             frozenset((one.max_characters, one.prefix or "", one.suffix or "") for one in self._handlers),
@@ -177,74 +150,9 @@ class Matcher:
         return bool(found) or any(_broken_claim(handler, content.observations) for handler in self._handlers)
 
     def _judge_prompts(self, content: Content, contradictions: list[Contradiction]) -> frozenset[str]:
-        corroborated = []
-        for role, prompts in self._prompts.items():
-            found = _of_role(content, role)
-            for template, (_, text, step) in zip(prompts.ordered, found, strict=False):
-                if template is None:
-                    continue
-                verdict = self._fits(template, text, content.prompt_cut)
-                if verdict:
-                    corroborated.append(template.name)
-                elif verdict is None:
-                    difference = self._difference(template, text, content.prompt_cut)
-                    contradictions.append(Contradiction("prompt_templates", template.name, step, difference))
-            # those of position `any` may come after the first reply, or not at all
-            corroborated += [
-                template.name
-                for template in prompts.anywhere
-                if any(self._fits(template, text, content.prompt_cut) for _, text, _ in found)
-            ]
-        contradictions += self._foreign(content)
-        return frozenset(corroborated)
-
-    def _foreign(self, content: Content) -> Iterable[Contradiction]:
-        """Yield each system message that nothing of the harness gives; a user may say what he likes."""
-        if self._givers is None:
-            return
-        ordered = self._prompts[_SYSTEM].ordered if _SYSTEM in self._prompts else ()
-        for number, (_, text, step) in enumerate(_of_role(content, _SYSTEM), 1):
-            # one that stands in the place of a template has been compared with it
-            if number <= len(ordered):
-                continue
-            if all(self._fits(template, text, content.prompt_cut) is None for template in self._givers):
-                part = _SYSTEM if number == 1 else f"{_SYSTEM}-{number}"
-                shown = f"no template gives this message: {text[:EXCERPT]!r}"
-                yield Contradiction("prompt_templates", part, step, shown[:EXCERPT])
-
-    def _fits(self, template: _Template, text: str, separator: str | None) -> bool | None:
-        """Return None when the text cannot come from the template, else whether it corroborates it."""
-        whole = template.pattern.disagreement(text) is None
-        place = text.find(separator) if separator else -1
-        if place < 0 or separator is None:
-            return _proves(template.pattern) if whole else None
-        prefix = self._prefix(template, separator)
-        before = prefix.disagreement(text[:place]) is None
-        if prefix is template.pattern:
-            # the template stops short of the separator, or is a whole message that happens to hold it
-            if before or whole:
-                return _proves(prefix)
-            whole = prefix.in_front_of(separator).disagreement(text) is None
-        if not whole:
-            return None
-        # the first separator may stand in a hole, and the template's own behind it: not excluded, and not shown either
-        return before and (_proves(prefix) or _proves(template.pattern))
-
-    def _prefix(self, template: _Template, separator: str) -> Pattern:
-        known = self._cut.get((template.name, separator))
-        if known is None:
-            known = template.pattern.before(separator)
-            if len(self._cut) < _CACHE:
-                self._cut[template.name, separator] = known
-        return known
-
-    def _difference(self, template: _Template, text: str, separator: str | None) -> str:
-        place = text.find(separator) if separator else -1
-        if separator and place >= 0:
-            prefix = self._prefix(template, separator)
-            if prefix.disagreement(text[:place]) is not None:
-                return prefix.followed_by(separator).difference(text[: place + len(separator)])
-        return template.pattern.difference(text)
+        verdict = self._prompts.judge(content.messages, content.prompt_cut)
+        contradictions += [Contradiction("prompt_templates", *difference) for difference in verdict.differences]
+        return verdict.corroborated
 
     def _judge_tools(self, content: Content) -> _Tools:
         if not content.tools:
@@ -311,70 +219,9 @@ class Matcher:
         return known
 
 
-def role_of(name: str) -> str:
-    """Return the role under which a message or template is compared: formats have two words for some."""
-    return _ROLES.get(name, name)
-
-
 def fits(matchers: Iterable[Matcher], content: Content) -> list[str]:
     """Return the fingerprints that the content does not exclude, sorted, each once."""
     return sorted({matcher.fingerprint for matcher in matchers if not matcher.excludes(content)})
-
-
-def _prompts(harness: Harness) -> dict[str, _Prompts]:
-    """Return the templates of each role."""
-    found: dict[str, _Prompts] = {}
-    # a template of another agent of the harness is never in the main agent's messages
-    for template in [template for template in harness.manifest.prompt_templates if template.agent is None]:
-        role = role_of(template.role)
-        before = found.get(role, _Prompts((), ()))
-        comparable = _comparable(harness, template)
-        if template.position == "first":
-            found[role] = before._replace(ordered=(*before.ordered, comparable))
-        elif comparable is not None:
-            found[role] = before._replace(anywhere=(*before.anywhere, comparable))
-    return found
-
-
-def _givers(harness: Harness, prompts: Mapping[str, _Prompts]) -> tuple[_Template, ...] | None:
-    """Return the templates that can give a system message; None when something that cannot be compared may give one.
-
-    A harness without any template sends no system message: its prompt component says that there is none.
-    """
-    declared = harness.manifest.prompt_templates
-    main = [template for template in declared if template.agent is None]
-    if declared and not main:
-        # which of the agents named is the main one is not said
-        return None
-    found = prompts.get(_SYSTEM, _Prompts((), ()))
-    givers = tuple(template for template in (*found.ordered, *found.anywhere) if template is not None)
-    return givers if len(givers) == sum(role_of(template.role) == _SYSTEM for template in main) else None
-
-
-def _of_role(content: Content, role: str) -> list[tuple[str, str, int | None]]:
-    # a message without text is none that a harness could have written
-    return [message for message in content.messages if message[1] and role_of(message[0]) == role]
-
-
-def _comparable(harness: Harness, template: PromptTemplate) -> _Template | None:
-    try:
-        text = harness.prompt_text(template.name)
-    except UnicodeDecodeError:
-        # what is no text can be compared with no message
-        text = None
-    found = None if text is None else pattern(template, text)
-    return None if found is None else _Template(template.name, found)
-
-
-def _patterns(templates: Iterable[_Template | None]) -> tuple[Pattern | None, ...]:
-    return tuple(template and template.pattern for template in templates)
-
-
-@lru_cache(maxsize=1024)
-def _proves(fitting: Pattern) -> bool:
-    if not (fitting.begins and fitting.ends) or fitting.size < MINIMUM_LITERAL:
-        return False
-    return all(len("".join(end.split())) >= MINIMUM_END for end in (fitting.literals[0], fitting.literals[-1]))
 
 
 def _tool_contradiction(name: str, text: str) -> Contradiction:
