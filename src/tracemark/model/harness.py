@@ -82,7 +82,8 @@ class PromptTemplate(_Value):
     role: Literal["system", "developer", "user", "assistant"] = "system"
     """The role of the message that holds the text."""
     position: Literal["first", "any"] = "first"
-    """Whether the text is in the first message of its role, or may come anywhere."""
+    """`first`: the n-th such template of a role and agent is the n-th message of that role, where one that renders to
+    no text and messages of templates of position `any` are not counted; `any`: it may stand anywhere, or nowhere."""
     agent: Name | None = None
     """The agent that gets it, where a harness runs several; None means the main agent."""
     variables: dict[Name, Literal["constant", "task", "run"]] = Field(default_factory=dict)
