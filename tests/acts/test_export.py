@@ -150,9 +150,18 @@ def test_an_evaluation_id_that_no_trace_has_is_named_by_the_export_and_by_check(
     shop.set(("tasks: []", "tasks: [T-1, t-2]"))
     report = shop.export()
     (found,) = report.findings
-    assert (found.code, report.exit_code) == ("evaluation-unmatched", 0)
+    assert (found.code, report.exit_code) == ("evaluation-misspelt", 0)
     assert "1 of 2 ids" in found.message
     assert "'T-1' (stored is 't-1')" in found.message
+    assert health.check(shop.root).findings == (found,)
+
+
+def test_an_evaluation_id_in_a_file_is_found_there(shop: Shop) -> None:
+    (shop.root / "held-out.txt").write_text("nothing-like-it\n")
+    shop.accept()
+    shop.set(("tasks: []", "tasks: {file: held-out.txt}"))
+    (found,) = shop.export().findings
+    assert (found.code, found.where) == ("evaluation-unmatched", "held-out.txt")
     assert health.check(shop.root).findings == (found,)
 
 

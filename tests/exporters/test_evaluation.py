@@ -21,10 +21,32 @@ def test_an_id_that_keeps_a_stored_trace_out_is_nothing_to_speak_of(named: str) 
 
 def test_ids_that_no_trace_has_are_counted_and_the_nearly_right_ones_come_first() -> None:
     (found,) = unmatched(frozenset({"t-1", "a-9", "Refund_07 ", "shop/t-2"}), STORED)
-    assert (found.code, found.severity) == ("evaluation-unmatched", Severity.WARNING)
+    assert (found.code, found.severity) == ("evaluation-misspelt", Severity.WARNING)
     assert found.message == (
         "3 of 4 ids are the task of no stored trace: 'Refund_07 ' (stored is 'refund-07'), 'a-9', 'shop/t-2'"
     )
+
+
+@pytest.mark.parametrize(
+    "near",
+    ["REFUND-07", "refund- 07", "shop/Refund_07", "refnd-07", "refunnd-07", "refumd-07", "erfund-07", "refund-7"],
+)
+def test_what_is_nearly_a_stored_task_is_a_warning(near: str) -> None:
+    (found,) = unmatched(frozenset({near}), STORED)
+    assert (found.code, found.severity) == ("evaluation-misspelt", Severity.WARNING)
+    assert "refund-07')" in found.message
+
+
+@pytest.mark.parametrize("apart", ["refund-08", "refund-17", "refund-071", "rfnd-07", "t-2", "c", "a/c"])
+def test_what_is_like_no_stored_task_is_no_more_than_a_note(apart: str) -> None:
+    (found,) = unmatched(frozenset({apart}), STORED)
+    assert (found.code, found.severity) == ("evaluation-unmatched", Severity.INFO)
+    assert found.hint == "tracemark traces list --output jsonl"
+
+
+def test_the_finding_is_where_the_ids_stand() -> None:
+    assert unmatched(frozenset({"x"}), STORED)[0].where == "params.yaml: evaluation.tasks"
+    assert unmatched(frozenset({"x"}), STORED, "evaluation.txt")[0].where == "evaluation.txt"
 
 
 def test_no_more_than_a_few_are_named() -> None:

@@ -115,7 +115,8 @@ def sft(root: Path, out: Path) -> ExportReport:
 
 def _beside(corpus: Corpus, store: Store) -> list[Finding]:
     """Return what an export does not stumble over, and may be meant otherwise."""
-    return [*unmatched(corpus.params.evaluation, store.tasks()), *corpus.left_out()]
+    params = corpus.params
+    return [*unmatched(params.evaluation, store.tasks(), params.evaluation_file), *corpus.left_out()]
 
 
 def _accepted(corpus: Corpus) -> str:

@@ -141,12 +141,12 @@ def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
 
 def _evaluation(corpus: Corpus) -> list[Finding]:
     try:
-        evaluation = corpus.params.evaluation
+        read = corpus.params
     except ParamsError:
         # what is wrong with params.yaml is a finding already
         return []
     tasks, findings = stored_tasks(Layout(corpus.root))
-    return [*findings, *unmatched(evaluation, tasks)]
+    return [*findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
 
 
 def _apart(corpus: Corpus) -> list[Finding]:
