@@ -345,7 +345,7 @@ def test_a_missing_include_is_an_error_unless_it_may_be_missing(desk):
 
 def test_a_file_of_the_folder_cannot_pass_for_one_outside(desk):
     desk.write("root:logic/x.py", "")
-    assert [found.where for found in desk.problems()] == ["root:logic/x.py"]
+    assert [(found.code, found.where) for found in desk.problems()] == [("name-reserved", "root:logic/x.py")]
 
 
 names = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=20)

@@ -89,7 +89,7 @@ def test_a_link_out_of_the_versions_is_named_and_never_walked(root, desk, monkey
     )
     found, findings = known(root)
     assert [each.folder.name for each in found] == ["again", desk.path.name]
-    assert [(one.code, one.where) for one in findings] == [("manifest-path-outside", "harness_versions/away/")]
+    assert [(one.code, one.where) for one in findings] == [("version-linked", "harness_versions/away/")]
     assert "away" not in walked
 
 
@@ -113,7 +113,7 @@ def test_folders_in_one_another_without_end_are_a_problem_of_that_version_alone(
     (deep / "file.txt").touch()
     found, findings = known(root)
     assert [each.folder for each in found] == [desk.path]
-    assert [(one.code, one.where) for one in findings] == [("manifest-file-missing", "harness_versions/other/d")]
+    assert [(one.code, one.where) for one in findings] == [("folder-too-deep", "harness_versions/other/d")]
 
 
 def test_a_folder_of_versions_that_nobody_may_list_is_named(root, desk, monkeypatch):
@@ -123,6 +123,6 @@ def test_a_folder_of_versions_that_nobody_may_list_is_named(root, desk, monkeypa
     monkeypatch.setattr(known_module, "_folders", shut)
     found, findings = known(root)
     assert found == []
-    assert [(one.where, one.message) for one in findings] == [
-        ("harness_versions/", "it cannot be listed: Permission denied")
+    assert [(one.code, one.where, one.message) for one in findings] == [
+        ("folder-unreadable", "harness_versions/", "it cannot be listed: Permission denied")
     ]

@@ -136,7 +136,7 @@ def test_an_unassigned_link_out_of_the_folder_is_a_problem(desk):
     (desk.path / "notes.md").symlink_to("../secret.md")
     (desk.path / "more").symlink_to("..")
     assert [(found.code, found.where) for found in desk.problems()] == [
-        ("manifest-path-outside", "more"),
+        ("folder-linked", "more"),
         ("manifest-path-outside", "notes.md"),
     ]
 

@@ -211,23 +211,21 @@ class HarnessFolder:
                         continue
                     if path.count("/") >= MAX_DEPTH:
                         message = f"folders lie more than {MAX_DEPTH} deep in {path.partition('/')[0]!r}"
-                        yield finding(
-                            "manifest-file-missing", path.partition("/")[0], message, "remove what is so deep"
-                        )
+                        yield finding("folder-too-deep", path.partition("/")[0], message)
                         continue
                     if not os.access(full, os.R_OK | os.X_OK):
-                        yield finding("manifest-file-missing", path, f"{path!r} cannot be listed")
+                        yield finding("folder-unreadable", path, f"{path!r} cannot be listed")
                         continue
                     pending.append(path)
                 elif self.ignored_by(path) is not None:
                     continue
                 elif full.is_dir():
                     message = f"{path!r} is a link to a folder, which is not followed"
-                    yield finding("manifest-path-outside", path, message)
+                    yield finding("folder-linked", path, message)
                 else:
                     if path.startswith((ROOT, PACKAGE)):
                         message = f"{path!r}: a name must not begin with `{ROOT}` or `{PACKAGE}`"
-                        yield finding("manifest-path-outside", path, message)
+                        yield finding("name-reserved", path, message)
                     yield path
 
 

@@ -18,8 +18,6 @@ from tracemark.harness.snapshot import from_bytes
 from tracemark.harness.version import Harness
 from tracemark.model.harness import MANIFEST_NAME
 
-_COPY = "put the harness version itself there, or remove the link"
-
 
 def versions(folder: Path) -> list[Path]:
     """Return the folders of all harness versions in a folder that have a manifest, sorted by name.
@@ -46,11 +44,11 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
         candidates, away = _folders(folders)
     except OSError as error:
         message = f"it cannot be listed: {error.strerror}"
-        findings.append(finding("manifest-file-missing", f"{_place(folders, root)}/", message, "check its permissions"))
+        findings.append(finding("folder-unreadable", f"{_place(folders, root)}/", message))
         candidates, away = [], []
     for folder in away:
         message = f"a link that leads out of {folders.name}/; it was not followed"
-        findings.append(finding("manifest-path-outside", f"{_place(folder, root)}/", message, _COPY))
+        findings.append(finding("version-linked", f"{_place(folder, root)}/", message))
     for folder in candidates:
         examined = examine(folder)
         if examined.harness is not None:
