@@ -110,7 +110,7 @@ def test_what_reads_a_corpus_that_is_not_pulled_says_so(shop: Shop) -> None:
     pin(shop.root, None, 9)
     trace = shop.ids()["t-0"]
     with traces.listing(shop.root, traces.TraceFilter()) as streamed:
-        findings = [streamed.findings]
+        findings = [streamed.findings()]
     findings += [
         report.findings
         for report in (
@@ -132,7 +132,7 @@ def test_what_reads_says_which_files_of_the_store_it_could_not_read(shop: Shop) 
     bad.write_bytes(b"nothing that can be read")
     wanted = traces.TraceFilter()
     with traces.listing(shop.root, wanted) as streamed:
-        findings = [streamed.findings]
+        findings = [streamed.findings()]
     readers = (
         lambda: traces.list_(shop.root, wanted),
         lambda: traces.find(shop.root, "see"),
