@@ -36,6 +36,7 @@ A hole swallows whatever stands in it. Behind a hole in front of a single `.` th
 stand, as long as it ends with a full stop: an end proves something only when no other text is likely to end so."""
 
 _CACHE = 256
+_CACHED_TEXT = 65_536
 _SYSTEM = "system"
 _ROLES = {"developer": "system", "agent": "assistant"}
 
@@ -123,6 +124,8 @@ class Prompts:
         self._roles = _by_role(harness)
         self._givers = _givers(harness, self._roles)
         self._cut: dict[tuple[str, str], Pattern] = {}
+        self._concerned = {*self._roles, _SYSTEM}
+        self._judged: dict[tuple[str | None, tuple[Message, ...]], Verdict] = {}
 
     @property
     def compared(self) -> Hashable:
@@ -144,6 +147,18 @@ class Prompts:
             messages: every message in front of the first reply, in order.
             separator: text that the format fixes behind the prompt template; None when it fixes none.
         """
+        # most runs of a harness begin alike; a message of any other role is compared with nothing
+        concerned = tuple([message for message in messages if role_of(message[0]) in self._concerned])
+        known = self._judged.get((separator, concerned))
+        if known is None:
+            known = self._verdict(concerned, separator)
+            if len(self._judged) >= _CACHE:
+                self._judged.clear()
+            if sum(len(text) for _, text, _ in concerned) <= _CACHED_TEXT:
+                self._judged[separator, concerned] = known
+        return known
+
+    def _verdict(self, messages: Sequence[Message], separator: str | None) -> Verdict:
         corroborated: list[str] = []
         differences: list[Difference] = []
         passed: set[int] = set()
