@@ -6,6 +6,7 @@ The rows are built once per process and copied for each run, so no run sees what
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class Environment:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
-        _original().backup(self.connection)
+        self.connection.deserialize(_original())
         self.connection.execute("pragma foreign_keys = on")
 
     def today(self) -> str:
@@ -55,9 +56,9 @@ class Environment:
 
 
 @cache
-def _original() -> sqlite3.Connection:
-    """Build the database from which all runs are copied."""
-    connection = sqlite3.connect(":memory:")
-    connection.executescript(SCHEMA.read_text(encoding="utf-8"))
-    seed.fill(connection)
-    return connection
+def _original() -> bytes:
+    """Build the database from which all runs are copied, as the bytes of a database file."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(SCHEMA.read_text(encoding="utf-8"))
+        seed.fill(connection)
+        return connection.serialize()
