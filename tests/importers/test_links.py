@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tracemark.importers import links
+
 Make = Callable[..., dict[str, Any]]
 
 
@@ -138,12 +140,31 @@ def test_a_continuation_is_one_wherever_it_lies(inbox: Any, document: Make, wher
     assert runs["s-2"]["continues"] == ("all.jsonl" if where == "lines" else "first.json")
 
 
-@pytest.mark.parametrize("shift", range(0, 60, 7))
-def test_a_reference_deep_in_a_long_file_is_found(inbox: Any, document: Make, shift: int) -> None:
-    filler = json.dumps(document(9, notes="x" * (1_048_576 - 600 - shift))) + "\n"
-    last = json.dumps(naming(document(1), trajectory_path="kid.json")) + "\n"
-    inbox.write("all.jsonl", filler + last + json.dumps(document(2, trajectory_id="kid")) + "\n")
-    assert roles(inbox) == {"s-9": None, "s-1": None, "s-2": "subagent"}
+def long_text(document: Make, place: int) -> str:
+    """Return lines with a reference whose name begins at byte `place`; the last line is what it refers to."""
+
+    def of(size: int) -> str:
+        lines = (document(8), document(9, notes="x" * size), naming(document(1), trajectory_path="kid.json"))
+        return "".join(json.dumps(line) + "\n" for line in (*lines, document(2, trajectory_id="kid")))
+
+    text = of(place - of(0).index("_trajectory_ref"))
+    assert text.index("_trajectory_ref") == place
+    return text
+
+
+@pytest.mark.parametrize("into", [0, 1, 7, 14, 15])
+def test_a_reference_is_found_where_two_blocks_meet(inbox: Any, document: Make, into: int) -> None:
+    inbox.write("all.jsonl", long_text(document, links._BLOCK - into))
+    assert roles(inbox) == {"s-8": None, "s-9": None, "s-1": None, "s-2": "subagent"}
+
+
+@pytest.mark.parametrize("into", [0, 1, 7, 14, 15])
+def test_a_reference_is_found_where_a_file_is_cut_for_several_processes(
+    inbox: Any, document: Make, monkeypatch: pytest.MonkeyPatch, into: int
+) -> None:
+    inbox.write("all.jsonl", long_text(document, 1_200_000))
+    monkeypatch.setattr(links, "_RANGE", 1_200_000 + into)
+    assert roles(inbox) == {"s-8": None, "s-9": None, "s-1": None, "s-2": "subagent"}
 
 
 def test_what_is_embedded_is_given_once_more_marked_so(inbox: Any, document: Make) -> None:

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from tracemark import digest
@@ -116,7 +115,7 @@ class AtifImporter:
         """Yield the trace of each document in the record, marked when it is embedded in another."""
         if atif_join.is_embedded_elsewhere(self.trace, record):
             traces = (self.trace(record, one) for one in documents(record) if isinstance(one, Document))
-            yield from (replace(trace, embedded=True) for trace in traces if isinstance(trace, Imported))
+            yield from (trace._replace(embedded=True) for trace in traces if isinstance(trace, Imported))
             return
         found = documents(record)
         for document in found:

@@ -50,8 +50,7 @@ class Limits(NamedTuple):
     """Reward at which a run without a verdict of its own counts as success (`params.yaml: ingest`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(NamedTuple):
     """One trace that an importer read."""
 
     trajectory: dict[str, Any]

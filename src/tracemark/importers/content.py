@@ -1,7 +1,7 @@
 """One walk over a trajectory: what harnesses are compared with, what its content shows, and whether it is sound.
 
 `walk` reads every step once. On an ordinary document it is also the half of validation that a JSON Schema cannot say
-(sequence, links, who may say what, integers that are really integers, times), so that a document accepted by the fast
+(sequence, links, who may say what, times), so that a document accepted by the fast
 schema and found sound here is accepted by the models of `model.trajectory` too: a property test holds the two together.
 
 Only the agent's own prompt counts: every text in front of its first reply. Observed digests group traces whose harness
@@ -11,7 +11,7 @@ nobody named; they enter no fingerprint.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracemark import digest
@@ -20,8 +20,7 @@ from tracemark.harness.tools import ToolSchemaError, reduce_tool
 from tracemark.importers.base import verbatim_digest
 from tracemark.model.atif import AGENT_ONLY, are_timestamps
 
-_COUNTS = frozenset((None.__class__, int))
-_TOTAL_COUNTS = ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_steps")
+_AGENT_ONLY = frozenset(AGENT_ONLY)
 _CACHE_SIZE = 256
 _CACHED_KEY = 262_144
 _OPENINGS = (
@@ -164,26 +163,17 @@ def observed(content: Content, *, main_agent: bool = True) -> Observed:
 
 def _is_sound(trajectory: dict[str, Any]) -> bool:
     """Return whether nothing is met that the models might reject and a JSON Schema cannot say."""
-    times: list[str] = []
-    for index, step in enumerate(trajectory["steps"], 1):
-        get = step.get
-        step_id, time = step["step_id"], get("timestamp")
-        if step_id != index or step_id.__class__ is not int:
+    steps = trajectory["steps"]
+    if [step["step_id"] for step in steps] != list(range(1, len(steps) + 1)):
+        return False
+    for step in steps:
+        if step["source"] != "agent" and not _AGENT_ONLY.isdisjoint(step) and _has_any(step, AGENT_ONLY):
             return False
-        if time is not None:
-            times.append(time)
-        if step["source"] == "agent":
-            metrics = get("metrics")
-            if metrics and not (
-                metrics.get("prompt_tokens").__class__ in _COUNTS
-                and metrics.get("completion_tokens").__class__ in _COUNTS
-                and metrics.get("cached_tokens").__class__ in _COUNTS
-            ):
-                return False
-        elif any(get(name) is not None for name in AGENT_ONLY):
-            return False
-    final = trajectory.get("final_metrics") or {}
-    return all(final.get(name).__class__ in _COUNTS for name in _TOTAL_COUNTS) and are_timestamps(times)
+    return are_timestamps([time for step in steps if (time := step.get("timestamp")) is not None])
+
+
+def _has_any(step: Mapping[str, Any], names: Iterable[str]) -> bool:
+    return any(step.get(name) is not None for name in names)
 
 
 def _link(

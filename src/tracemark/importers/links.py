@@ -13,7 +13,9 @@ So does the id of a trajectory that is embedded in another. A document never rea
 from __future__ import annotations
 
 import posixpath
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tracemark import engine
@@ -28,6 +30,7 @@ _MARKS = (_REFERENCE, b'"subagent_trajectories"')
 _PACKED = (".gz", ".zst", ".bz2", ".xz")
 _DEPTH = 8
 _BLOCK = 1_048_576
+_RANGE = 67_108_864
 _LONGEST = len(_REFERENCE)
 
 
@@ -63,8 +66,10 @@ class Links:
         embeds a trajectory refers to it, so this text is enough.
         """
         doubtful, self._doubtful = self._doubtful, []
-        for piece, refers in zip(doubtful, engine.run(_refers, doubtful), strict=True):
-            if refers:
+        parts = [part for piece in doubtful for part in _parts(piece)]
+        refer = {_place(part) for part, refers in zip(parts, engine.run(_refers, parts), strict=True) if refers}
+        for piece in doubtful:
+            if _place(piece) in refer:
                 self._look_into(piece)
             else:
                 self._plain.add(_place(piece))
@@ -153,17 +158,35 @@ def may_name(data: bytes) -> bool:
     return any(mark in data for mark in _MARKS)
 
 
+def _parts(piece: Piece) -> Iterator[Piece]:
+    """Yield a piece in ranges that several processes may look through; a packed one, or a small one, as it is."""
+    try:
+        size = 0 if piece.packed else Path(piece.path).stat().st_size
+    except OSError:
+        size = 0
+    if size <= _RANGE:
+        yield piece
+        return
+    for start in range(0, size, _RANGE):
+        yield piece._replace(start=start, end=start + _RANGE)
+
+
 def _refers(piece: Piece) -> bool:
-    """Return False only where no document of a piece refers to another, embedded or not."""
+    """Return False only where no text of a piece, or one that begins in it, refers to another document."""
     # one block for the whole file, with the end of the last one in front
     block = bytearray(_LONGEST + _BLOCK)
     fresh = memoryview(block)[_LONGEST:]
+    left = sys.maxsize if piece.end is None else piece.end - piece.start + _LONGEST
     try:
         with expanded(piece.path, piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
-            while size := stream.readinto(fresh):  # type: ignore[attr-defined]  # every binary stream of ours has it
+            if piece.start:
+                stream.seek(piece.start)
+            # every binary stream of ours has readinto
+            while size := stream.readinto(fresh[:left]):  # type: ignore[attr-defined]
                 if block.find(_REFERENCE, 0, _LONGEST + size) >= 0:
                     return True
                 block[:_LONGEST] = block[size : size + _LONGEST]
+                left -= size
     except (TooMuchError, BrokenError, OSError):
         # whatever precedes the fault is read all the same, and the fault is reported there
         return True

@@ -3,11 +3,16 @@
 A fast schema is narrower than its model: what it accepts, the model accepts too (up to what a JSON Schema cannot say,
 which the reader checks beside it); what it does not accept is judged by the model. `docs/make_schemas.py` writes each
 one beside its model.
+
+They are of draft 4, the last one to which `1.0` is no integer: as little as it is to the models.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+DRAFT = "http://json-schema.org/draft-04/schema#"
+"""The version of JSON Schema in which fast schemas are written."""
 
 
 def made_of(schema: dict[str, Any], module: str) -> dict[str, Any]:
@@ -22,7 +27,8 @@ def made_of(schema: dict[str, Any], module: str) -> dict[str, Any]:
     while unnamed := [name for name in definitions if f"'#/$defs/{name}'" not in str(bare)]:
         for name in unnamed:
             del definitions[name]
-    return {"$comment": f"made by docs/make_schemas.py from model/{module}; do not edit", **bare}
+    comment = f"made by docs/make_schemas.py from model/{module}; do not edit"
+    return {"$schema": DRAFT, "$comment": comment, **bare}
 
 
 def _without_words(node: Any) -> Any:
@@ -37,6 +43,9 @@ def _without_words(node: Any) -> Any:
     choices = kept.get("anyOf")
     if isinstance(choices, list) and all(set(_without_words(choice)) == {"type"} for choice in choices):
         return {"type": [choice["type"] for choice in choices]}
+    if "const" in kept:
+        # draft 4 has no other word for it
+        kept["enum"] = [kept.pop("const")]
     return {
         key: {name: _without_words(sub) for name, sub in value.items()}
         if key in ("properties", "$defs")

@@ -8,7 +8,7 @@ Invariants:
 - strict means typed: `"1"`, `1.0` and `true` are no integers; an absent member and `null` mean the same here, though a
   stored document keeps whichever it had;
 - the JSON Schema beside this module (`trajectory.schema.json`, made by `fast_schema`) is narrower than the models. A
-  document that it accepts, and whose sequence, links and integers the reader has checked, is accepted by the models; a
+  document that it accepts, and whose sequence and links the reader has checked, is accepted by the models; a
   document that it does not accept is judged here. It exists because it answers sooner.
 
 Nothing on the way of an ordinary trace imports this module: it is loaded when a document is unusual.

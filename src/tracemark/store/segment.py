@@ -30,6 +30,9 @@ FRAME_BYTES = 8 * 2**20
 """A frame is closed by the line that brings it to this many uncompressed bytes."""
 
 _LEVEL = 3
+# What repeats in traces is long (prompts, tools, texts of files), and the table of long matches finds it. That of short
+# ones stays in the processor's cache at this size, which is faster and costs no bytes (docs/decisions/0030).
+_CHAIN_LOG = 13
 _CHUNK = 2**18
 
 
@@ -73,7 +76,11 @@ class Packer:
         self._path = temporary
         self._file = temporary.open("xb", buffering=0)
         self._hasher = Hasher()
-        self._compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True, write_content_size=True)
+        self._compressor = zstandard.ZstdCompressor(
+            compression_params=zstandard.ZstdCompressionParameters(
+                compression_level=_LEVEL, chain_log=_CHAIN_LOG, write_checksum=True, write_content_size=True
+            )
+        )
         self._lines: list[bytes] = []
         self._pending = 0
         self._written = 0
