@@ -26,20 +26,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
-from tracemark import digest, engine
+from tracemark import engine
+from tracemark.acts.claims import Claims, recorded_beside
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
 from tracemark.acts.ingest_notes import Seen, contested, dropped, rederived, unseen
 from tracemark.acts.known import JobContext, Known, Settled
 from tracemark.acts.pinned import not_pinned, require_pulled
 from tracemark.durable import make_folder
-from tracemark.errors import LedgerChainError, NothingReadableError, NotPulledError, TracemarkError, UsageError
+from tracemark.errors import LedgerChainError, NothingReadableError, NotPulledError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import snapshot
 from tracemark.harness.version import Harness
 from tracemark.importers.base import Limits
-from tracemark.importers.source import Job, Plan, plan
-from tracemark.importers.tree import snapshots_beside
+from tracemark.importers.source import Job, plan
 from tracemark.store.annotations import INGESTED
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import Layout
@@ -142,9 +142,10 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
     limits = Limits(
         corpus.params.ingest.max_record, corpus.params.ingest.max_expanded, corpus.params.ingest.success_reward
     )
-    claim = corpus.resolve(options.harness).identity.fingerprint if options.harness is not None else None
+    claims = Claims(corpus, options.harness)
     planned = plan(sources, format=options.format, limits=limits)
-    known = {**_beside(sources, limits.max_record), **corpus.by_fingerprint}
+    known = {**recorded_beside(sources, limits.max_record), **corpus.by_fingerprint}
+    claims.read(planned.jobs, known)
     tally = _Tally()
     with ExitStack() as stack:
         behind = None
@@ -158,18 +159,15 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
         present = {harness.fingerprint for harness in corpus.harnesses if harness.folder is not None}
         run = _Run(corpus, store, Known(store, folder, present, behind), known, tally)
         run.take(refuse(planned.refused, folder, "files"))
-        claims = {} if claim is not None else _claims(corpus, planned, known, tally)
 
         def job_of(number: int, job: Job) -> IngestJob:
-            name = options.harness or _named_for(job)
-            fingerprint = claim or claims.get(name)
-            return IngestJob(job, folder, f"{number:06d}", known, fingerprint, _bare_name(name, fingerprint))
+            return IngestJob(job, folder, f"{number:06d}", known, *claims.of(job))
 
         for result in engine.run(work, itertools.starmap(job_of, enumerate(planned.jobs))):
             run.take(result)
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
     tally.note(_not_pinned(root, run.segments, options.dry_run))
-    return _report(corpus, tally, sources, options, known)
+    return _report(corpus, tally, sources, options, known, claims)
 
 
 def _not_pinned(root: Path, stored: int, tried: bool) -> list[Finding]:
@@ -186,52 +184,6 @@ def _make_folders(layout: Layout) -> None:
         make_folder(folder)
     for kind in INGESTED:
         make_folder(layout.annotations / kind)
-
-
-def _beside(sources: Sequence[Path], limit: int) -> dict[str, Harness]:
-    """Return the harnesses whose snapshots the recorder left beside its journals, by fingerprint."""
-    found = {}
-    for source in sources:
-        for path in snapshots_beside(source):
-            try:
-                if path.is_symlink() or not path.is_file() or path.stat().st_size > limit:
-                    continue
-                harness = snapshot.from_bytes(path.read_bytes())
-            except (OSError, TracemarkError):
-                # the journals that name it then say what is wrong, each with its place
-                continue
-            found[harness.identity.fingerprint] = harness
-    return found
-
-
-def _named_for(job: Job) -> str | None:
-    """Return the harness that the batch of a job names; all pieces of a job are of one batch."""
-    named: str | None = job.pieces[0].context.batch.get("harness")
-    return named
-
-
-def _bare_name(name: str | None, fingerprint: str | None) -> str | None:
-    """Return `name`, which led to `fingerprint`; None when it is the beginning of the fingerprint itself."""
-    if name is None or fingerprint is None:
-        return None
-    prefix = digest.FINGERPRINT_PREFIX
-    return None if fingerprint.removeprefix(prefix).startswith(name.removeprefix(prefix)) else name
-
-
-def _claims(corpus: Corpus, planned: Plan, known: dict[str, Harness], tally: _Tally) -> dict[str | None, str | None]:
-    """Return the fingerprint of each harness that a batch names; a name that nothing answers to is a finding."""
-    claims: dict[str | None, str | None] = {}
-    for job in planned.jobs:
-        name = _named_for(job)
-        if name is None or name in claims:
-            continue
-        claims[name] = None
-        try:
-            claims[name] = name if name in known else corpus.resolve(name).identity.fingerprint
-        except UsageError as error:
-            place = f"{job.pieces[0].label} (batch.yaml)"
-            tally.note([finding("batch-harness-unknown", place, error.message, error.hint)])
-    return claims
 
 
 class _Run:
@@ -362,7 +314,12 @@ def _closing(tally: _Tally, known: Mapping[str, Harness]) -> list[Finding]:
 
 
 def _report(
-    corpus: Corpus, tally: _Tally, sources: Sequence[Path], options: IngestOptions, known: Mapping[str, Harness]
+    corpus: Corpus,
+    tally: _Tally,
+    sources: Sequence[Path],
+    options: IngestOptions,
+    known: Mapping[str, Harness],
+    claims: Claims,
 ) -> IngestReport:
     count = tally.count
     members = ("ingested", "duplicates", "strengthened", "contested", "reimported")
@@ -374,7 +331,7 @@ def _report(
             _refuse_all(tally, sources)
         # the pipeline of a new corpus begins with an empty inbox, and that is no failure
         tally.note([finding("inbox-empty", INBOX, "there is no run in it yet")])
-    tally.note(corpus.left_out())
+    tally.note([*claims.findings, *corpus.left_out()])
     return IngestReport(
         findings=tuple(tally.findings),
         **{name: count[name] for name in (*members, "refused", "skipped", "contradicted", "claims_dropped")},

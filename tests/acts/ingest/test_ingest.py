@@ -145,6 +145,45 @@ def test_a_harness_edited_after_ingest_changes_nothing_about_its_traces(desk) ->
     assert desk.everything() == before
 
 
+def take_prompt(desk, name: str, of: str) -> None:
+    """Edit a version: it has the prompt of another one."""
+    versions = desk.root / "harness_versions"
+    (versions / name / "system.txt").write_bytes((versions / of / "system.txt").read_bytes())
+
+
+@pytest.mark.parametrize("stated", ["by the caller", "by a batch"])
+def test_a_name_to_which_other_harnesses_answer_is_a_finding_wherever_it_is_stated(desk, stated: str) -> None:
+    former = desk.fingerprint("desk_a")
+    desk.ingest(desk.write("first/runs.jsonl", desk.document("t-1")), harness=former)
+    take_prompt(desk, "desk_a", of="desk_c")
+    desk.write("second/runs.jsonl", desk.document("t-2", by="desk_c"))
+    desk.write("third/runs.jsonl", desk.document("t-3", by="desk_c"))
+
+    def ingest(name: str, **options: Any) -> Any:
+        if stated == "by the caller":
+            return desk.ingest(*(desk.inbox / folder for folder in ("second", "third")), harness=name, **options)
+        for folder in ("second", "third"):
+            desk.put(f"{folder}/batch.yaml", f"harness: {name}\n".encode())
+        return desk.ingest(**options)
+
+    report = ingest("desk_a", dry_run=True)
+    assert (codes(report), report.exit_code) == (["name-shared"], 0), "once for each name"
+    assert f"{former[:16]} (snapshot)" in report.findings[0].message
+    assert codes(ingest(desk.fingerprint("desk_a"))) == []
+    assert codes(ingest("desk_b")) == ["claim-dropped"], "a name of one harness"
+
+
+def test_where_nothing_can_be_read_a_name_is_not_the_reason(desk) -> None:
+    desk.ingest(desk.write("runs.jsonl", desk.document("t-1")), harness="desk_a")
+    take_prompt(desk, "desk_a", of="desk_c")
+    junk = desk.put("junk/a.jsonl", b'{"schema_version": "ATIF-v1.8", "steps": 3}\n')
+    with pytest.raises(NothingReadableError, match="steps"):
+        desk.ingest(junk, harness="desk_a")
+    desk.put("junk/batch.yaml", b"harness: nobody\n")
+    with pytest.raises(NothingReadableError, match="steps"):
+        desk.ingest(junk)
+
+
 def test_a_harness_that_the_content_refutes_is_stored_whole_too(desk) -> None:
     fingerprint = desk.fingerprint("desk_a")
     path = desk.write("runs.jsonl", desk.document("t-1", by="desk_b"), desk.document("t-2", by="desk_b"))

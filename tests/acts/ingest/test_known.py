@@ -432,8 +432,8 @@ def test_a_name_given_again_after_its_folder_was_edited_says_nothing_new_about_k
     for _ in range(2):
         report = desk.ingest(**claim)
         assert counts(report) == {"duplicates": 1, "claims_dropped": 1}
-        (found,) = report.findings
-        assert (found.code, report.exit_code) == ("claim-dropped", 0)
+        found, shared = report.findings
+        assert (found.code, shared.code, report.exit_code) == ("claim-dropped", "name-shared", 0)
         assert found.where == f"trace {desk.state('t-1').trace_id[:12]}"
         assert "by its fingerprint" in str(found.hint)
     assert desk.everything()["rows"] == before["rows"]
