@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from typing import Any, NamedTuple
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracemark import digest
 from tracemark.importers import detect
 from tracemark.importers.head import BOM, SIZE, Head, read_head
 from tracemark.importers.openai_messages import ANSWERS, SPEAKERS
@@ -28,9 +29,10 @@ class Eager(NamedTuple):
 
 
 def parse(data: bytes) -> Any:
+    """Return what a record of these bytes would hold; None for what is no JSON."""
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
+        return digest.loads(data).value
+    except digest.NotJSONError:
         return None
 
 
@@ -99,7 +101,7 @@ MEMBERS: dict[str, st.SearchStrategy[Any]] = {
     "history": st.just([]),
     "tools": st.just([{"schema_version": "ATIF-v1.8", "messages": [], "role": "user"}]),
     "role": st.just("user"),
-    "note": st.sampled_from(["x", "tracemark/journal/1", 'a "messages" b', "é\n{"]),
+    "note": st.sampled_from(["x", "tracemark/journal/1", 'a "messages" b', "é\n{", "\ud800", 2**70, math.nan]),
 }
 RECORD = st.permutations(sorted(MEMBERS)).flatmap(
     lambda names: st.integers(0, 4).flatmap(
@@ -122,7 +124,11 @@ DATA = st.lists(
     | st.sampled_from(["", " ", "{", "[", '{"a": 1, "b', "junk"]),
     min_size=1,
     max_size=3,
-).flatmap(lambda texts: st.sampled_from(["\n", "\r\n", "\n\n "]).map(lambda gap: gap.join(texts).encode()))
+).flatmap(
+    lambda texts: st.sampled_from(["\n", "\r\n", "\n\n "]).map(
+        lambda gap: gap.join(texts).encode("utf-8", "surrogatepass")
+    )
+)
 
 
 @given(DATA, st.booleans())
@@ -173,6 +179,26 @@ def test_a_head_goes_to_the_end_of_the_first_line_and_says_whether_that_is_all(s
     followed = read_head(io.BytesIO(line + b"\n" + line * 9), 10 * SIZE)
     assert followed.data.startswith(line + b"\n")
     assert not followed.complete
+
+
+@pytest.mark.parametrize("odd", [r'"\ud83d"', "NaN", "1e999", str(2**70), '"\ud83d"', '1, "odd": 2'])
+@pytest.mark.parametrize("gap", ["", "\n", "\r\n{}"])
+def test_what_only_the_exact_reader_reads_hides_no_format(odd: str, gap: str) -> None:
+    journal = f'{{"event": "start", "format": "tracemark/journal/1", "run": {{"odd": {odd}}}}}{gap}'
+    atif = f'[{{"agent": {{"extra": {{"odd": {odd}}}}}, "steps": [], "schema_version": "ATIF-v1.8"}}]{gap}'
+    chat = f'{{"messages": "[{{\\"role\\": \\"user\\"}}]", "seed": {{"odd": {odd}}}}}{gap}'
+    for name, text in (("journal", journal), ("atif", atif), ("openai-chat", chat)):
+        head = Head(text.encode("utf-8", "surrogatepass"), True)
+        found = detect.importer(name)
+        assert (detect.detect(head).importer, found.recognise(head)) == (found, found.surest)
+        assert head.lines == gap.endswith("}")
+
+
+def test_what_is_cut_is_not_read_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    monkeypatch.setattr(digest, "loads", read.append)
+    assert Head(b'{"a": "\\ud83d", "steps": [1, 2', False).value is None
+    assert read == []
 
 
 def test_an_escaped_name_may_be_there_and_a_missing_one_is_not() -> None:

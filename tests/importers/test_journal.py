@@ -349,6 +349,17 @@ def test_lone_surrogates_and_large_integers_survive(harness: Path, tmp_path: Pat
     assert steps[1]["tool_calls"][0]["arguments"] == {"key": 2**70}
 
 
+def test_a_journal_whose_first_line_holds_half_a_character_is_read(harness: Path, tmp_path: Path) -> None:
+    inbox = tmp_path / "inbox"
+    with tracemark.record(harness, inbox, {"task": "half \ud83d here", "note": "\udc00"}) as rec:
+        rec.user("Begin.")
+    planned = plan([inbox])
+    assert list(planned.refused) == []
+    (trace,) = [item for job in planned.jobs for item in read(job)]
+    assert isinstance(trace, Imported)
+    assert trace.run["task"] == "half \ud83d here"
+
+
 def test_the_format_is_recognised_by_content_and_an_open_journal_is_skipped_and_named(
     journal: Path, harness: Path
 ) -> None:

@@ -16,7 +16,8 @@ from typing import BinaryIO
 
 import orjson
 
-from tracemark.digest import JSON
+from tracemark import digest
+from tracemark.digest import JSON, NotJSONError
 
 SIZE = 65_536
 """How much is read, unless the first line is longer."""
@@ -131,12 +132,25 @@ def read_head(stream: BinaryIO, limit: int, begun: bytes | None = None) -> Head:
 
 
 def _parse(data: bytes) -> JSON:
+    """Return the JSON value that `data` is, read as records are; None when it is none, or is too long to be parsed."""
     if len(data) > _PARSED:
         return None
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
+        # records are read exactly: also lone surrogates, and numbers that JSON has not. What is cut ends in no bracket
+        return _parse_exactly(data) if _is_closed(data.strip(SPACE)) else None
+
+
+def _parse_exactly(data: bytes) -> JSON:
+    try:
+        return digest.loads(data).value
+    except NotJSONError:
         return None
+
+
+def _is_closed(data: bytes) -> bool:
+    return (data[:1], data[-1:]) in ((b"{", b"}"), (b"[", b"]"))
 
 
 def _first(value: JSON) -> str:

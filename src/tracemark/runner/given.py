@@ -12,7 +12,6 @@ Invariants:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -59,7 +58,6 @@ def run_facts(run: Mapping[str, Any] | None) -> dict[str, Any]:
         if name in facts:
             raise UsageError(f"run.{name}: the recorder tells it", hint="give a clock=, or leave it out")
     _check(Run, facts, "run")
-    _refuse_halves(facts, "run")
     return facts
 
 
@@ -74,7 +72,6 @@ def agent_facts(agent: Mapping[str, Any] | None) -> dict[str, Any]:
         raise UsageError("agent.tool_definitions: the tools offered are recorded by tools() or request()")
     made = _extended({"name": "agent", "version": "unknown", **stated}, Agent, "agent")
     _judge({"source": "user", "message": ""}, "", made)
-    _refuse_halves(made, "agent")
     return made
 
 
@@ -184,15 +181,6 @@ def _judge(step: dict[str, Any], text: str, agent: Mapping[str, Any] = _NOBODY) 
         if place.partition("/")[0] == "message":
             place = text + place.removeprefix("message")
         raise UsageError(f"{place.replace('/', '.')}: {reason}")
-
-
-def _refuse_halves(value: dict[str, Any], what: str) -> None:
-    """Refuse half a character in what stands in the first line: by that line a journal is known for one."""
-    for name, member in value.items():
-        try:
-            json.dumps([name, member], ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:
-            raise UsageError(f"{what}.{ascii(name)[1:-1]}: a lone surrogate is no text") from None
 
 
 def _refuse_depth(value: Any, what: str) -> None:
