@@ -43,6 +43,7 @@ _SORTED = _ORDERED | orjson.OPT_SORT_KEYS
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
 _NEAR = 64
+_LARGE = 65_536
 _ESCAPED_QUOTE = re.compile(rb"\\u0022")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = b" \t\r\n"
@@ -207,8 +208,8 @@ def _written(value: JSON, option: int, finite: bool = False) -> bytes:
     except orjson.JSONEncodeError:
         return _written_exactly(value, option)
     # orjson writes NaN and infinities as null without an error; reading back and comparing is faster than looking at
-    # every value, and says no where a look is needed
-    if not finite and b"null" in data and _has_null(data) and orjson.loads(data) != value:
+    # every value, and says no where a look is needed. Of a long list it takes more than ten times the memory
+    if not finite and b"null" in data and _has_null(data) and (len(data) > _LARGE or orjson.loads(data) != value):
         _refuse_not_finite(value)
     return data
 

@@ -143,7 +143,9 @@ class Store(Reading):
             OSError: when they could not be made durable.
         """
         self.layout.annotation(kind, "")
-        rows = {row.digest: (row, line) for line in _lines(annotations) for row in [project_annotation(line)]}
+        rows = {
+            row.digest: (row, line) for line, value in _lines(annotations) for row in [project_annotation(line, value)]
+        }
         for row, _ in rows.values():
             if row.kind != kind:
                 raise UsageError(f"an annotation of kind {row.kind!r} was given as one of {kind!r}")
@@ -170,7 +172,7 @@ class Store(Reading):
             IntegrityError: when one has another form.
             OSError: when they could not be made durable.
         """
-        rows = {row.digest: (row, line) for line in _lines(records) for row in [project_refused(line)]}
+        rows = {row.digest: (row, line) for line, value in _lines(records) for row in [project_refused(line, value)]}
         for known in self.catalogue.known("refused", rows.keys()):
             del rows[known]
         new = sorted(rows.values(), key=lambda pair: pair[1])
@@ -260,8 +262,8 @@ def _caught_up(store: Store, tolerated: tuple[type[Exception], ...] = TOLERATED)
         raise
 
 
-def _lines(values: Iterable[Mapping[str, JSON]]) -> list[bytes]:
-    return [digest.canonical(value) for value in values]
+def _lines(values: Iterable[Mapping[str, JSON]]) -> Iterator[tuple[bytes, Mapping[str, JSON]]]:
+    return ((digest.canonical(value), value) for value in values)
 
 
 def _open_catalogue(layout: Layout) -> Catalogue:
