@@ -222,13 +222,8 @@ def _parted(line: bytes) -> tuple[int, dict[str, JSON]]:
 
 def conduct(trajectory: Mapping[str, JSON]) -> dict[str, int | bool]:
     """Return what the row of a trace says of its agent's steps: `copied`, `uncalled`, `tool_calls`."""
-    steps = trajectory.get("steps") or ()
-    own = [step for step in steps if step["source"] == "agent"]
-    return {
-        "copied": any(step.get("is_copied_context") for step in steps),
-        "uncalled": any(step.get("llm_call_count") == 0 for step in own),
-        "tool_calls": sum(len(step.get("tool_calls") or ()) for step in own),
-    }
+    calls, copied, uncalled, _, _ = _walk(trajectory, None)
+    return {"copied": copied, "uncalled": uncalled, "tool_calls": calls}
 
 
 def head_values(
