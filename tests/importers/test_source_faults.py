@@ -8,15 +8,18 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tracemark import digest
-from tracemark.importers import openai_chat
+from tracemark.importers import detect, openai_chat
 from tracemark.importers.atif import AtifImporter
+from tracemark.importers.base import Document, Imported, Record, Refused, refuse
+from tracemark.importers.documents import documents, each, elements
+from tracemark.importers.head import Head
 
 from .conftest import Inbox
 
@@ -35,23 +38,127 @@ def failing(error: BaseException, session: str = "s-2") -> Callable[..., Any]:
     return trace
 
 
-@pytest.mark.parametrize("form", ["files", "lines"])
-def test_an_importer_that_fails_costs_one_record(
+def written(inbox: Inbox, form: str, values: list[Any]) -> list[tuple[str, str]]:
+    """Write values in one of the forms in which a source may hold several; return the place and the text of each."""
+    lines = [json.dumps(value) for value in values]
+    if form == "files":
+        for number, text in enumerate(lines):
+            inbox.write(f"{number}.json", text)
+        return [(f"{number}.json", text) for number, text in enumerate(lines)]
+    if form == "lines":
+        inbox.write("a.jsonl", "\n".join(lines))
+        return [(f"a.jsonl:{number}", text) for number, text in enumerate(lines, 1)]
+    if form == "indented array":
+        lines = [json.dumps(value, indent=1).replace("\n", "\n ") for value in values]
+    begin, between, end = {
+        "one behind the other": ("", " ", ""),
+        "array": ("[", ",", "]"),
+        "indented array": ("[\n ", ",\n ", "\n]"),
+        "array in a line": ("{}\n[", ", ", "]"),
+    }[form]
+    inbox.write("a.json", begin + between.join(lines) + end)
+    place = "a.json:2" if form == "array in a line" else "a.json"
+    return [(f"{place}#{number}", text) for number, text in enumerate(lines)]
+
+
+FORMS = ["files", "lines", "array", "indented array", "array in a line", "one behind the other"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_importer_that_fails_costs_one_document(
     inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     monkeypatch.setattr(AtifImporter, "_trace", failing(KeyError("results")))
-    lines = [json.dumps(document(number)) for number in (1, 2, 3)]
-    if form == "lines":
-        inbox.write("a.jsonl", "\n".join(lines))
-    else:
-        for number, text in enumerate(lines, 1):
-            inbox.write(f"{number}.json", text)
-    found = inbox.read()
+    places = written(inbox, form, [document(number) for number in (1, 2, 3)])
+    found = inbox.read(format="atif" if form == "array in a line" else None)
     assert [item.trajectory["session_id"] for item in found.traces] == ["s-1", "s-3"]
-    [refused] = found.refused
-    assert (refused.code, refused.where) == ("importer-failed", "a.jsonl:2" if form == "lines" else "2.json")
-    assert (refused.excerpt, refused.raw_digest) == (lines[1].encode(), digest.sha256(lines[1].encode()))
+    refused = found.refused[-1]
+    where, text = places[1]
+    assert (refused.code, refused.where) == ("importer-failed", where)
+    assert (refused.excerpt, refused.raw_digest) == (text.encode(), digest.sha256(text.encode()))
     assert "the importer atif failed: KeyError: 'results' (test_source_faults.py, line " in refused.message
+    assert [item.code for item in found.refused[:-1]] == (["not-atif"] if form == "array in a line" else [])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("error", "code"), [(TypeError("odd"), "importer-failed"), (RecursionError(), "too-deep")])
+def test_chat_records_fail_one_by_one_as_well(
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch, form: str, error: Exception, code: str
+) -> None:
+    real = openai_chat.ChatImporter._trace
+
+    def trace(self: Any, record: Any, document: Any) -> Any:
+        if document.value.get("id") == "s-2":
+            raise error
+        return real(self, record, document)
+
+    monkeypatch.setattr(openai_chat.ChatImporter, "_trace", trace)
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Done."}]
+    places = written(inbox, form, [{"id": f"s-{number}", "messages": messages} for number in (1, 2, 3)])
+    found = inbox.read(format="openai-chat")
+    assert [item.trajectory["session_id"] for item in found.traces] == ["s-1", "s-3"]
+    assert (found.refused[-1].code, found.refused[-1].where) == (code, places[1][0])
+
+
+@pytest.mark.parametrize("failing_on", ["s-1", "s-2"])
+def test_an_importer_that_fails_on_a_document_costs_none_that_it_is_embedded_in_or_embeds(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch, failing_on: str
+) -> None:
+    main = document(1)
+    main["steps"][2]["observation"]["results"][0]["subagent_trajectory_ref"] = [{"trajectory_path": "part.json"}]
+    inbox.write("main.json", main)
+    inbox.write("part.json", document(2))
+    monkeypatch.setattr(AtifImporter, "_trace", failing(KeyError("results"), failing_on))
+    found = inbox.read()
+    assert [item.trajectory["session_id"] for item in found.traces] == ["s-2" if failing_on == "s-1" else "s-1"]
+    assert [(item.code, item.where) for item in found.refused] == [
+        ("importer-failed", "main.json" if failing_on == "s-1" else "part.json")
+    ]
+
+
+class Others:
+    """An importer of somebody else's format, which fails for 2."""
+
+    name = "others"
+    version = "1"
+    surest = 100
+
+    def __init__(self, guarded: bool) -> None:
+        self._guarded = guarded
+
+    def recognise(self, head: Head) -> int:
+        return 100 if head.data.startswith(b"[1") else 0
+
+    def unit(self, head: Head) -> str:
+        return "line" if head.lines else "document"
+
+    def read(self, record: Record) -> Iterator[Imported | Refused]:
+        if self._guarded:
+            yield from each(self.name, record, self._trace)
+            return
+        for document in documents(record):
+            if isinstance(document, Document):
+                for element in elements(record, document):
+                    assert isinstance(element, Document)
+                    yield self._trace(element)
+
+    def _trace(self, document: Document) -> Refused:
+        if document.value == 2:
+            raise LookupError(document.value)
+        return refuse("not-atif", document, "read")
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_an_importer_of_others_loses_one_document_or_the_rest_of_its_record(
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch, guarded: bool
+) -> None:
+    monkeypatch.setattr(detect, "importer", {"others": Others(guarded)}.__getitem__)
+    inbox.write("a.json", "[1, 2, 3]")
+    found = [(item.code, item.where) for item in inbox.read(format="others").refused]
+    if guarded:
+        assert found == [("not-atif", "a.json#0"), ("importer-failed", "a.json#1"), ("not-atif", "a.json#2")]
+    else:
+        assert found == [("not-atif", "a.json#0"), ("importer-failed", "a.json")]
 
 
 def test_a_record_too_deep_for_any_importer_is_refused_as_that(

@@ -47,6 +47,7 @@ from tracemark.importers.base import (
 )
 from tracemark.importers.content import Walk, observed, walk
 from tracemark.importers.documents import documents, elements
+from tracemark.importers.guard import FAILED, guarded
 from tracemark.importers.head import Head
 from tracemark.importers.strict import fast, faults, worded
 
@@ -114,8 +115,11 @@ class AtifImporter:
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the trace of each document in the record, marked when it is embedded in another."""
         if atif_join.is_embedded_elsewhere(self.trace, record):
-            traces = (self.trace(record, one) for one in documents(record) if isinstance(one, Document))
-            yield from (trace._replace(embedded=True) for trace in traces if isinstance(trace, Imported))
+            for trace in (self.trace(record, one) for one in documents(record) if isinstance(one, Document)):
+                if isinstance(trace, Imported):
+                    yield trace._replace(embedded=True)
+                elif trace.code == FAILED:
+                    yield trace
             return
         found = documents(record)
         for document in found:
@@ -130,14 +134,14 @@ class AtifImporter:
                 yield self.trace(record, document)
 
     def trace(self, record: Record, document: Document, context: Context | None = None) -> Imported | Refused:
-        """Return the trace of one document, or why there is none; `context` stands in for the record's own."""
+        """Return the trace of one document, or why there is none; `context` stands in for the record's own.
+
+        A document that it fails on costs nothing beside it: neither the others of a record, nor what it embeds.
+        """
         value = document.value
         if not isinstance(value, dict):
             return refuse("record-not-object", document, f"{_kind(value)} where a trajectory was expected")
-        try:
-            return self._trace(record, document, value, context or record.context)
-        except RecursionError:
-            return refuse("too-deep", document, "nested too deeply to be judged")
+        return guarded(self.name, document, lambda: self._trace(record, document, value, context or record.context))
 
     def _trace(self, record: Record, document: Document, value: dict[str, Any], context: Context) -> Imported | Refused:
         carried = atif_carried.take(value)

@@ -185,7 +185,11 @@ class Importer(Protocol):
         ...
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
-        """Yield the traces of one record, `embedded` when it is within another. Never raises for content."""
+        """Yield the traces of one record, `embedded` when it is within another. Never raises for content.
+
+        Where it raises all the same, the rest of the record is refused. Of a record that holds several documents,
+        `documents.each` reads each for itself, so that the others are read.
+        """
         ...
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from tracemark import digest
 from tracemark.digest import JSON, NotJSONError
-from tracemark.importers.base import Document, Record, Refused, refuse
+from tracemark.importers.base import Document, Imported, Record, Refused, refuse
+from tracemark.importers.guard import guarded
 
 _SPACE = " \t\r\n"
 _MAX_VALUES = 10_000
@@ -69,6 +71,30 @@ def elements(record: Record, document: Document) -> Iterator[Document | Refused]
         else:
             decoded = digest.loads(raw)
             yield Document(decoded.value, raw, where, record.repairs + decoded.repairs)
+
+
+def each(
+    importer: str,
+    record: Record,
+    read: Callable[[Document], Imported | Refused],
+    is_array: Callable[[JSON], bool] = lambda value: isinstance(value, list),
+) -> Iterator[Imported | Refused]:
+    """Yield what an importer makes of every document in a record; one that it fails on costs that document alone.
+
+    This is how an importer reads records that may hold more than one.
+
+    Args:
+        importer: the importer's name.
+        record: what is read.
+        read: reads one document.
+        is_array: whether a value is an array of documents, and not one of them.
+    """
+    for document in documents(record):
+        parts: Iterable[Document | Refused] = (document,)
+        if isinstance(document, Document) and is_array(document.value):
+            parts = elements(record, document)
+        for part in parts:
+            yield part if isinstance(part, Refused) else guarded(importer, part, partial(read, part))
 
 
 def _compact(value: JSON) -> str:

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from tracemark import digest
@@ -49,7 +50,7 @@ from tracemark.importers.base import (
     source_of,
 )
 from tracemark.importers.content import observed, walk
-from tracemark.importers.documents import documents, elements
+from tracemark.importers.documents import each
 from tracemark.importers.head import SPACE, Head
 from tracemark.importers.openai_messages import (
     ANSWERS,
@@ -159,24 +160,15 @@ class ChatImporter:
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the trace of each conversation in the record."""
-        for document in documents(record):
-            if isinstance(document, Document) and _is_array(document.value):
-                for element in elements(record, document):
-                    yield self._read(record, element)
-            else:
-                yield self._read(record, document)
+        yield from each(self.name, record, partial(self._read, record), _is_array)
 
-    def _read(self, record: Record, document: Document | Refused) -> Imported | Refused:
-        if isinstance(document, Refused):
-            return document
+    def _read(self, record: Record, document: Document) -> Imported | Refused:
         try:
             return self._trace(record, document)
         except UnknownRoleError as error:
             return refuse("unknown-role", document, str(error))
         except NotMessagesError as error:
             return refuse("not-chat", document, str(error))
-        except RecursionError:
-            return refuse("too-deep", document, "nested too deeply to be judged")
 
     def _trace(self, record: Record, document: Document) -> Imported | Refused:
         repairs: list[str] = []

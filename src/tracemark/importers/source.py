@@ -8,7 +8,8 @@ Invariants:
 - no file is held whole: memory is bounded by the largest record (`Limits.max_record`);
 - nothing outside a given folder (and DVC's cache) is read: a symbolic link that leads out of it, or an archive member
   that would, is refused by name;
-- an importer that fails costs the record that it failed on, and nothing else of the source;
+- an importer that fails costs the record that it failed on, and nothing else of the source; of a record that holds
+  several documents, it costs the one where the importer reads them by `documents.each` or guards them itself;
 - whatever is not read is refused with its place, the reason, its digest and its first bytes. Files that are known to
   stand beside traces (`batch.yaml`, hidden files, `*.dvc`, the rest of a Harbor trial) hold none and are not refused. A
   link to a folder is a finding: what it leads to is read where it lies, if it lies where files are read.
@@ -29,8 +30,9 @@ from typing import Any, NamedTuple
 from tracemark.durable import is_locked
 from tracemark.findings import Finding, finding
 from tracemark.importers import batch, detect
-from tracemark.importers.base import Context, Imported, Importer, Limits, Record, Refused, refuse
+from tracemark.importers.base import Context, Imported, Importer, Limits, Record, Refused
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded, members, packing
+from tracemark.importers.guard import caught, refuse_failed, worded
 from tracemark.importers.head import SIZE, SPACE, Head, read_head
 from tracemark.importers.links import Links, may_name
 from tracemark.importers.records import Piece, records, refuse_piece
@@ -40,7 +42,6 @@ RANGE = 33_554_432
 """Size of one job in bytes, before it is moved to a line's end."""
 
 _LINKING = "atif"
-_SHOWN = 200
 _WIDE = re.compile(
     rb"(?P<text>\xff\xfe\x00\x00|\x00\x00\xfe\xff|(?:[^\x00]\x00{3}){2}|(?:\x00{3}[^\x00]){2})|\x00{4}", re.DOTALL
 )
@@ -123,38 +124,12 @@ def read(job: Job) -> Iterator[Imported | Refused]:
 
 
 def _read(reader: Importer, record: Record) -> Iterator[Imported | Refused]:
-    """Yield what an importer makes of a record; where it fails, the record is refused."""
+    """Yield what an importer makes of a record; where it fails, the rest of the record is refused."""
     faults: list[Exception] = []
-    with _caught(faults):
+    with caught(faults):
         yield from reader.read(record)
     for fault in faults:
-        if isinstance(fault, RecursionError):
-            yield refuse("too-deep", record, "nested too deeply to be judged")
-        else:
-            yield refuse("importer-failed", record, f"the importer {reader.name} failed: {_worded(fault)}")
-
-
-@contextmanager
-def _caught(faults: list[Exception]) -> Iterator[None]:
-    """Catch what an importer raises, and add it to `faults`.
-
-    Importers never raise for content, so it is a bug of one, and no reason to leave the rest of a source unread.
-    """
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the boundary to importers, which may be anybody's
-        faults.append(error)
-
-
-def _worded(error: Exception) -> str:
-    """Return an exception in words, with the place in the program that raised it."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    place = "" if at is None else f" ({Path(at.tb_frame.f_code.co_filename).name}, line {at.tb_lineno})"
-    return f"{type(error).__name__}: {str(error)[:_SHOWN]}{place}"
+        yield refuse_failed(reader.name, record, fault)
 
 
 class _Planner:
@@ -228,11 +203,11 @@ class _Planner:
             return
         faults: list[Exception] = []
         found, unit = detect.Detection(None), piece.unit
-        with _caught(faults):
+        with caught(faults):
             found = detect.detect(head, self._format)
             unit = found.importer.unit(head) if found.importer is not None else unit
         if faults:
-            self._refuse("importer-failed", piece, f"an importer failed to recognise the file: {_worded(faults[0])}")
+            self._refuse("importer-failed", piece, f"an importer failed to recognise the file: {worded(faults[0])}")
         elif found.tie:
             hint = " or ".join(f"--format {name}" for name in found.tie)
             self._refuse("format-tie", piece, f"the content fits {' and '.join(found.tie)} equally well", hint)
