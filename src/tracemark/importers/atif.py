@@ -87,7 +87,7 @@ class AtifImporter:
     """Reads ATIF."""
 
     name = "atif"
-    version = "1"
+    version = "2"
     surest = 100
 
     def recognise(self, head: Head) -> int:

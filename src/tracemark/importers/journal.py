@@ -166,7 +166,7 @@ class JournalImporter:
     """Reads journals of `tracemark.record`."""
 
     name = "journal"
-    version = "1"
+    version = "2"
     surest = 100
 
     def recognise(self, head: Head) -> int:
