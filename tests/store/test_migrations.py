@@ -1,3 +1,5 @@
+"""Catalogues that were made by earlier versions are brought up to date when they are opened."""
+
 from __future__ import annotations
 
 import sqlite3
@@ -5,9 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sqlite_utils import Database
 
-from tracemark.store.catalogue import SCHEMA, Catalogue
+from tracemark.store import state
+from tracemark.store.catalogue import SCHEMA, Catalogue, writer
 from tracemark.store.check import check
 from tracemark.store.layout import Layout
 from tracemark.store.migrations import STEPS
@@ -55,7 +59,7 @@ def test_a_catalogue_of_the_first_schema_is_entered_anew(make, root: Path) -> No
         database = store.catalogue._db
         database.execute("DROP TABLE sources")
         database.execute("UPDATE traces SET evidence = 'recorded'")
-        database.execute("DELETE FROM _sqlite_migrations WHERE name = 'further_sources'")
+        database.execute("DELETE FROM _sqlite_migrations WHERE name <> 'first_schema'")
         database.execute("PRAGMA user_version = 1")
     with Store.open(root) as store:
         assert store.findings == []
@@ -63,3 +67,37 @@ def test_a_catalogue_of_the_first_schema_is_entered_anew(make, root: Path) -> No
         assert {state.row.evidence for state in store.select(Selection())} == {"unrecorded"}
         assert len(store.find("order 1")) == 1
     assert check(Layout(root)).findings == ()
+
+
+def made_by_the_second_schema(make, root: Path, monkeypatch: pytest.MonkeyPatch, *traces: bytes) -> None:
+    """Fill a catalogue as the version did to which a refuted claim in a copy was a second opinion."""
+    layout = Layout(root)
+    layout.create()
+    layout.private.mkdir()
+    connection = sqlite3.connect(layout.catalogue, isolation_level=None)
+    STEPS.apply(Database(connection), stop_before="joined_anew")
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with monkeypatch.context() as then:
+        then.setattr(writer, "SCHEMA", 2)
+        then.setattr(state, "_without_refuted", lambda said: said)
+        with Store.open(root) as store:
+            for trace in traces:
+                make.commit(store, trace)
+            assert [bool(found.conflicts) for found in store.select(Selection())] == [True]
+            assert store.catalogue.version() == 2
+
+
+def test_a_dispute_that_an_earlier_version_saw_is_gone_when_its_catalogue_is_opened(
+    make, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuted = make.stamp("a", "claimed")
+    del refuted["declared"]["fingerprint"]
+    refuted["contradictions"] = [{"component": "runtime", "part": "only", "text": "x"}]
+    made_by_the_second_schema(make, root, monkeypatch, make.trace(1, refuted), make.trace(1, make.stamp("b")))
+    assert "catalogue-differs" in {found.code for found in check(Layout(root)).findings}
+    with Store.open(root) as store:
+        assert store.findings == []
+        [found] = store.select(Selection())
+        assert (found.conflicts, found.row.fingerprint) == ((), make.fingerprint("b"))
+    assert "catalogue-differs" not in {found.code for found in check(Layout(root)).findings}

@@ -102,6 +102,20 @@ def further_sources(db: Database) -> None:
     db.execute("DELETE FROM meta WHERE key = 'watermark'")
 
 
+_STATED_AGAIN = """
+    INSERT OR IGNORE INTO stale
+    SELECT id FROM restated
+    UNION SELECT id FROM copies
+    UNION SELECT trace FROM annotations WHERE kind IN ('stamps', 'outcomes') AND trace IS NOT NULL
+"""
+
+
+@STEPS()
+def joined_anew(db: Database) -> None:
+    """What is stated of a trace more than once is joined again: a refuted claim in a copy no longer disputes it."""
+    db.execute(_STATED_AGAIN)
+
+
 def apply(connection: sqlite3.Connection, version: int) -> None:
     """Bring the catalogue behind `connection` to the newest schema, and mark it with `version`."""
     STEPS.apply(Database(connection))
