@@ -13,7 +13,6 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.harnesses import accepted_apart, twice
 from tracemark.acts.pinned import unpinned
 from tracemark.acts.pulled import not_pulled
-from tracemark.acts.traces import searches_everything
 from tracemark.digest import JSON
 from tracemark.errors import NotPulledError, ParamsError
 from tracemark.exporters.evaluation import unmatched
@@ -25,6 +24,7 @@ from tracemark.store.catalogue import CatalogueError, is_damage
 from tracemark.store.check import check as check_store
 from tracemark.store.check import check_decisions, check_disputes, stored_tasks
 from tracemark.store.layout import Layout
+from tracemark.store.searched import chosen, searches_everything
 from tracemark.store.store import Store
 
 
@@ -108,12 +108,12 @@ def reindex(root: Path, text: bool | None = None) -> ReindexReport:
 
 def _everything(store: Store) -> bool:
     try:
-        return searches_everything(store)
+        return searches_everything(store.catalogue)
     except CatalogueError as error:
         if not is_damage(error):
             raise
-        # nobody knows what was set; the catalogue must be made again all the same
-        return False
+        # the catalogue must be made again all the same
+        return chosen(store.layout)
 
 
 def _further(known: Sequence[Finding], found: Sequence[Finding]) -> list[Finding]:

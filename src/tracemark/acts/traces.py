@@ -18,8 +18,8 @@ from tracemark.errors import IntegrityError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
 from tracemark.model.trace import STATUSES
-from tracemark.store.catchup import EVERYTHING, TEXT
 from tracemark.store.row import head_of
+from tracemark.store.searched import searches_everything
 from tracemark.store.segment import Location, read_lines
 from tracemark.store.selection import Selection, State, batches
 from tracemark.store.store import Store
@@ -156,12 +156,7 @@ def find(root: Path, query: str, limit: int | None = 20) -> TraceFound:
         found = store.select(wanted, corpus.store_decisions, store.findings)
         listed = {row["trace_id"]: row for row in _rows(corpus, store, found)}
         rows = tuple(listed[name] for name in ids if name in listed)
-        return TraceFound(_findings(corpus, store), rows, more, searches_everything(store))
-
-
-def searches_everything(store: Store) -> bool:
-    """Return whether `find` searches the whole text of every trace of an open store."""
-    return store.catalogue.meta(TEXT) == EVERYTHING
+        return TraceFound(_findings(corpus, store), rows, more, searches_everything(store.catalogue))
 
 
 def show(root: Path, trace: str) -> TraceShown:

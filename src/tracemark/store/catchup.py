@@ -24,13 +24,8 @@ from tracemark.store.annotations import project_annotation, project_refused
 from tracemark.store.catalogue import Catalogue, CatalogueError
 from tracemark.store.layout import Layout, content_of
 from tracemark.store.row import project_line
+from tracemark.store.searched import begin, searches_everything
 from tracemark.store.segment import Location, iterate
-
-TEXT = "text"
-"""Setting of the catalogue: `everything` when the search text is that of whole traces."""
-
-EVERYTHING = "everything"
-"""See `TEXT`."""
 
 
 def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
@@ -42,7 +37,7 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
     """
     locations: list[Location] = []
     lines: list[Any] = []
-    everything = catalogue.meta(TEXT) == EVERYTHING
+    everything = searches_everything(catalogue)
     projections: dict[str, tuple[Callable[[bytes], Any], Callable[..., None]]] = {
         "segments": (partial(project_line, everything=everything), catalogue.add_traces),
         "annotations": (project_annotation, catalogue.add_annotations),
@@ -85,7 +80,10 @@ def catch_up(catalogue: Catalogue, layout: Layout, tolerated: tuple[type[Excepti
         layout: the corpus.
         tolerated: what becomes findings; anything else that keeps a file out is raised.
     """
-    if catalogue.files().keys() == set(layout.data_files()):
+    entered = catalogue.files().keys()
+    if not entered:
+        begin(catalogue, layout)
+    if entered == set(layout.data_files()):
         return []
     problems = []
     with lock(layout.locks / "catch-up", blocking=True):

@@ -29,10 +29,11 @@ from tracemark.errors import IntegrityError, LockedError, TracemarkError, UsageE
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
 from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError, is_damage
-from tracemark.store.catchup import EVERYTHING, TEXT, TOLERATED, attempt, catch_up, enter
+from tracemark.store.catchup import TOLERATED, attempt, catch_up, enter
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import CATALOGUE, Layout, content_of
 from tracemark.store.reading import Reading
+from tracemark.store.searched import choose, searches_everything
 from tracemark.store.segment import Location, Packer
 
 
@@ -118,7 +119,7 @@ class Store(Reading):
         new = self._publish(draft.temporary, target)
 
         def project() -> None:
-            if self.catalogue.meta(TEXT) == EVERYTHING:
+            if searches_everything(self.catalogue):
                 enter(self.catalogue, self.layout, name)
             else:
                 self.catalogue.add_traces(name, draft.projections, draft.locations)
@@ -211,7 +212,8 @@ class Store(Reading):
         """Make the catalogue again from the folder.
 
         Args:
-            everything: whether `find` shall search whole traces, here and in what is stored later.
+            everything: whether `find` shall search whole traces, here, in what is stored later, and in a catalogue that
+                must be made again.
 
         Raises:
             LockedError: when another process holds the catalogue for too long.
@@ -219,9 +221,11 @@ class Store(Reading):
         """
         self.close()
         with _usable(self.layout):
+            try:
+                choose(self.layout, everything=everything)
+            except OSError as error:
+                raise _unusable(self.layout, error) from None
             self.catalogue = _new_catalogue(self.layout)
-            if everything:
-                self.catalogue.set_meta(TEXT, EVERYTHING)
             # what was found before speaks of the catalogue that is gone
             self.findings = _caught_up(self, tolerated=(IntegrityError,))
 
