@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.importers import detect, openai_chat
+from tracemark.importers import atif_repair, detect, openai_chat
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Document, Imported, Record, Refused, refuse
 from tracemark.importers.documents import documents, each, elements
@@ -114,6 +114,31 @@ def test_an_importer_that_fails_on_a_document_costs_none_that_it_is_embedded_in_
     assert [(item.code, item.where) for item in found.refused] == [
         ("importer-failed", "main.json" if failing_on == "s-1" else "part.json")
     ]
+
+
+@pytest.mark.parametrize("error", [KeyError("results"), RecursionError()])
+def test_a_part_that_cannot_be_repaired_for_a_fault_is_left_out_of_what_names_it(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    real = atif_repair.repair
+
+    def repair(value: dict[str, Any]) -> list[str]:
+        if value["session_id"] == "s-2":
+            raise error
+        return real(value)
+
+    monkeypatch.setattr(atif_repair, "repair", repair)
+    main = document(1, odd=1)
+    refs = [{"trajectory_path": "part.json"}, {"trajectory_path": "other.json"}]
+    main["steps"][2]["observation"]["results"][0]["subagent_trajectory_ref"] = refs
+    inbox.write("main.json", main)
+    inbox.write("part.json", document(2, odd=1))
+    inbox.write("other.json", document(3, odd=1))
+    found = inbox.read()
+    [trace] = found.traces
+    assert [child["session_id"] for child in trace.trajectory["subagent_trajectories"]] == ["s-3"]
+    code = "too-deep" if isinstance(error, RecursionError) else "importer-failed"
+    assert [(item.code, item.where) for item in found.refused] == [(code, "part.json")]
 
 
 class Others:

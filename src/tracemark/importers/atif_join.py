@@ -13,6 +13,7 @@ from typing import Any
 from tracemark.importers import atif_repair
 from tracemark.importers.base import Context, Document, Imported, Record, Refused
 from tracemark.importers.documents import documents
+from tracemark.importers.guard import caught
 from tracemark.importers.head import SPACE
 from tracemark.importers.links import named_role, references
 from tracemark.importers.strict import faults
@@ -95,7 +96,19 @@ def _text(value: dict[str, Any], name: str) -> str | None:
 def _child(
     name: str, context: Context, taken: dict[str, str | None], depth: int
 ) -> tuple[dict[str, Any] | None, list[str]]:
-    """Return the valid document `name` with its own sub-agents embedded, or None, and what was done to it."""
+    """Return the valid document `name` with its own sub-agents embedded, or None, and what was done to it.
+
+    One on which the importer fails is as good as broken here: it is refused when its own turn comes.
+    """
+    read: list[tuple[dict[str, Any] | None, list[str]]] = []
+    with caught([]):
+        read.append(_read_child(name, context, taken, depth))
+    return read[0] if read else (None, [])
+
+
+def _read_child(
+    name: str, context: Context, taken: dict[str, str | None], depth: int
+) -> tuple[dict[str, Any] | None, list[str]]:
     raw = context.sibling(name)
     found = None if raw is None else _only(Record(raw.strip(SPACE), name, name))
     if found is None:
@@ -178,10 +191,7 @@ def _only(record: Record) -> Document | None:
 
 
 def _valid(document: dict[str, Any], notes: list[str]) -> bool:
-    try:
-        if faults(document):
-            notes += atif_repair.repair(document)
-            return not faults(document)
-    except RecursionError:
-        return False
-    return True
+    if not faults(document):
+        return True
+    notes += atif_repair.repair(document)
+    return not faults(document)
