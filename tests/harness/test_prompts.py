@@ -61,7 +61,8 @@ def test_a_template_that_may_have_given_nothing_takes_no_place(matcher: Any, opt
 def test_a_template_that_may_have_given_nothing_hides_no_difference(matcher: Any, optional: Any) -> None:
     declared = matcher(prompt_templates=templates(optional, A, B))
     assert differing(declared, messages(A, X, B)) == [("t1", 2)]
-    assert differing(declared, messages(B, B)) == [("t1", 2)]
+    # of two ways with one difference each, the one that leaves fewer templates without a message
+    assert differing(declared, messages(B, B)) == [("t1", 1)]
     assert differing(declared, messages(X, X)) != []
     assert differing(declared, messages(X, X, A, B)) != []
     assert differing(declared, messages(X, A, B)) == []

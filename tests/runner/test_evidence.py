@@ -1,5 +1,6 @@
 """What a run hears of its own contradictions, before its trace is read."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,30 @@ def test_a_run_as_its_harness_gives_it_hears_of_none(rec: Recorder) -> None:
         rec.observation([{"source_call_id": "c", "content": "> alp"}])
         assert rec.contradictions == ()
     assert rec.contradictions == ()
+
+
+def test_a_reminder_in_front_and_a_prompt_that_was_not_needed_leave_the_others_recorded(
+    make_harness: Any, tmp_path: Path
+) -> None:
+    user: dict[str, Any] = {"role": "user", "syntax": "format"}
+    harness = make_harness(
+        prompt_templates=[
+            {**user, "name": "reminder", "text": "It is {day}.", "position": "any"},
+            {**user, "name": "hints", "text": "{% if hints %}Hints: {{ hints }}{% endif %}", "syntax": "jinja"},
+            {**user, "name": "task", "text": "Task: {task}"},
+        ]
+    )
+    with tracemark.record(harness, tmp_path / "inbox") as rec:
+        sent = [rec.prompt("reminder").render(day="Monday"), rec.prompt("task").render(task="Read a.")]
+        rec.request([{"role": "user", "content": text} for text in sent])
+        for text in sent:
+            rec.user(text)
+        rec.agent("Done.")
+    assert rec.contradictions == ()
+    assert written(rec) == []
+    lines = [json.loads(line) for line in rec.path.read_text().splitlines()]
+    evidence = {line["part"]: line["evidence"] for line in lines if line.get("component") == "prompt_templates"}
+    assert evidence == {"reminder": "recorded", "task": "recorded"}
 
 
 def test_an_edited_prompt_is_heard_of_at_the_end_of_the_run(rec: Recorder) -> None:

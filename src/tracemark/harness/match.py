@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracemark import digest
 from tracemark.harness.prompts import Prompts
-from tracemark.harness.prompts import role_of as role_of  # noqa: PLC0414 - part of what this module offers
+from tracemark.harness.roles import role_of as role_of  # noqa: PLC0414 - part of what this module offers
 from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.tools import read_tools
 from tracemark.model.harness import COMPONENTS, ObservationHandler

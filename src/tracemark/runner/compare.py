@@ -1,6 +1,7 @@
 """Where a run that is being recorded disagrees with its harness: its request, its steps, and the process it runs in.
 
-What agrees says nothing here; evidence comes from obtaining a part, not from looking alike.
+What agrees says nothing here; evidence comes from obtaining a part, not from looking alike. Which message is which
+template's is told by `harness.pairing`, as it is for a finished trace.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tracemark.harness.match import Content, Contradiction, Matcher, role_of
+from tracemark.harness.match import Content, Contradiction, Matcher
+from tracemark.harness.pairing import pair
+from tracemark.harness.roles import Message, by_role, messages_of
 from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.version import Harness
 from tracemark.importers.content import text_of
@@ -56,9 +59,9 @@ def request(
 
 
 def renderings(
-    harness: Harness, rendered: Sequence[tuple[PromptTemplate, str]], messages: Sequence[tuple[str, str, int | None]]
+    harness: Harness, rendered: Sequence[tuple[PromptTemplate, str]], messages: Sequence[Message]
 ) -> Renderings:
-    """Compare rendered templates of position `first`, of the main agent, with the messages in whose place they stand.
+    """Compare rendered templates of position `first`, of the main agent, with the messages that are theirs.
 
     Args:
         harness: the harness.
@@ -68,30 +71,28 @@ def renderings(
     texts: dict[str, list[str]] = {}
     for template, text in rendered:
         texts.setdefault(template.name, []).append(text)
-    templates = [each for each in harness.manifest.prompt_templates if each.agent is None and each.position == "first"]
-    roles = {role_of(template.role) for template in templates}
-    sent = {role: [each for each in messages if each[1] and role_of(each[0]) == role] for role in roles}
-    places: dict[str, int | None] = {}
-    for role, of_role in sent.items():
-        names = [template.name for template in templates if role_of(template.role) == role]
-        taken = _places([texts.get(name) for name in names], [text for _, text, _ in of_role])
-        places.update(zip(names, taken, strict=True))
+    stands: dict[str, tuple[Message, bool]] = {}
+    for role, templates in by_role(harness).items():
+        sent = messages_of(role, messages)
+        pairs = pair(templates, [text for _, text, _ in sent], renderings=texts).pairs
+        stands.update({name: (sent[place.message], place.fits is not None) for name, place in pairs.items()})
     found = Renderings([], [], [])
-    for template in templates:
-        name, place, of_role = template.name, places[template.name], sent[role_of(template.role)]
-        if name not in texts:
+    for template in harness.manifest.prompt_templates:
+        name = template.name
+        if name not in texts or template.agent is not None or template.position != "first":
             continue
-        if place is None:
-            # no text gives no message
-            found.agreeing.append(name)
-        elif place >= len(of_role):
-            found.missing.append(name)
-        elif of_role[place][1] in texts[name]:
-            found.agreeing.append(name)
-        else:
-            _, text, step = of_role[place]
+        if name in stands:
+            (_, text, step), fits = stands[name]
+            if fits:
+                found.agreeing.append(name)
+                continue
             last = [each for each in texts[name] if each][-1]
             found.differing.append(Contradiction("prompt_templates", name, step, _unlike(last, text)))
+        elif "" in texts[name]:
+            # no text gives no message
+            found.agreeing.append(name)
+        else:
+            found.missing.append(name)
     return found
 
 
@@ -121,46 +122,6 @@ def surroundings(runtime: Runtime) -> tuple[list[Contradiction], list[str]]:
         if installed != version:
             found.append(_runtime("packages", f"{name} is {installed}, declared {version}"))
     return found, unknown
-
-
-class _Reading(NamedTuple):
-    """Which messages some templates of one role stand for; of two readings the greater one is the better one."""
-
-    agreeing: int
-    """How many of them stand in their place as they were rendered."""
-    missing: int
-    """How many were rendered and find no message, counted below nothing."""
-    placed: int
-    """How many take a place, so that a changed text is not taken for no text."""
-    places: tuple[int | None, ...]
-    """The place of each; None for one without."""
-
-
-def _places(texts: Sequence[Sequence[str] | None], sent: Sequence[str]) -> tuple[int | None, ...]:
-    """Return in which place each template of one role stands.
-
-    Each takes the place behind the one before, whether it was rendered (`texts`) or not (None). One that gave no text
-    takes none. Of one that gave no text once and a text another time, both may be what was sent. That reading counts
-    in which more messages agree, then in which fewer templates lack a message, then in which it has its place.
-    """
-    # by the number of places taken so far, the best reading that takes as many
-    best = {0: _Reading(0, 0, 0, ())}
-    for given in texts:
-        following: dict[int, _Reading] = {}
-        for place, reading in best.items():
-            options = []
-            if given is None or any(given):
-                agrees = given is not None and place < len(sent) and sent[place] in given
-                lacks = given is not None and place >= len(sent)
-                score = reading.agreeing + agrees, reading.missing - lacks, reading.placed + 1
-                options.append(_Reading(*score, (*reading.places, place)))
-            if given is not None and "" in given:
-                options.append(reading._replace(places=(*reading.places, None)))
-            for made in options:
-                if made.placed not in following or made[:3] > following[made.placed][:3]:
-                    following[made.placed] = made
-        best = following
-    return max(best.values(), key=lambda reading: reading[:3]).places
 
 
 def _unlike(text: str, sent: str) -> str:
