@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tracemark.acts.audit import audit_trace
+from tracemark.acts.audit_trace import audit_trace
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.store.selection import Selection
 

@@ -12,7 +12,7 @@ import pytest
 
 from tracemark import durable
 from tracemark.durable import CrashPoint
-from tracemark.errors import LockedError
+from tracemark.errors import IrregularFileError, LockedError
 
 CHILD = """
 import sys
@@ -231,3 +231,46 @@ def test_a_sync_that_failed_goes_up_and_is_not_tried_again(tmp_path, disk, act, 
         act(tmp_path)
     assert [count for path, count in disk.asked.items() if os.path.basename(path).startswith(failing)] == [1]
     assert (tmp_path / "segments" / "abc").exists() is named
+
+
+def test_nothing_waits_for_the_other_end_of_a_pipe_in_place_of_a_lock(tmp_path):
+    os.mkfifo(tmp_path / "lock")
+    assert not durable.is_locked(tmp_path / "lock")
+    with durable.lock(tmp_path / "lock"):
+        assert durable.is_locked(tmp_path / "lock")
+
+
+def test_what_cannot_be_a_lock_file_is_named_and_holds_no_lock(tmp_path):
+    (tmp_path / "lock").symlink_to("lock")
+    assert not durable.is_locked(tmp_path / "lock")
+    with pytest.raises(IrregularFileError) as caught, durable.lock(tmp_path / "lock"):
+        pass
+    assert (caught.value.where, str(tmp_path) in str(caught.value)) == ("lock", False)
+
+
+def test_a_link_that_leads_nowhere_is_something_and_a_name_below_a_file_is_nothing(tmp_path):
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "file").touch()
+    assert [durable.is_there(tmp_path / name) for name in ("link", "file", "file/below", "none")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "hint"),
+    [
+        ("folder", "it is a folder, no file", "move what is in the way, then restore the file"),
+        ("link", "No such file or directory", "move what is in the way, then restore the file"),
+        ("loop", "Too many levels of symbolic links", "move what is in the way, then restore the file"),
+    ],
+)
+def test_why_a_file_could_not_be_read_is_said_without_its_path(tmp_path, name, reason, hint):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises((OSError, IrregularFileError)) as caught:
+        durable.read_regular(tmp_path / name)
+    assert durable.why_unread(caught.value) == (reason, hint)

@@ -13,6 +13,7 @@ itself there without any clean-up, which is how the tests prove the crash table 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -26,7 +27,11 @@ from pathlib import Path
 
 from tracemark.errors import IrregularFileError, LockedError
 
-_IN_THE_WAY = "move what is in the way, then restore the file"
+IN_THE_WAY = "move what is in the way, then restore the {}"
+"""What helps where something else stands in place of a file or a folder."""
+
+_NO_LOCK = (errno.EISDIR, errno.ELOOP, errno.ENXIO)
+_NO_FILE = (*_NO_LOCK, errno.ENOENT, errno.ENOTDIR)
 
 
 def _umask() -> int:
@@ -103,7 +108,33 @@ def require_regular(path: Path) -> None:
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
-        raise IrregularFileError(f"it is {what}, no file", where=path.name, hint=_IN_THE_WAY)
+        raise IrregularFileError(f"it is {what}, no file", where=path.name, hint=IN_THE_WAY.format("file"))
+
+
+def is_there(path: Path) -> bool:
+    """Return whether anything is at a path, a link that leads nowhere as well; True where nobody can tell."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        # whoever reads it learns why
+        return True
+    return True
+
+
+def why_unread(error: OSError | IrregularFileError, what: str = "file") -> tuple[str, str]:
+    """Return in words why something that is there could not be read, without its path, and what helps.
+
+    Args:
+        error: what reading it raised.
+        what: `file` or `folder`, that which should be there.
+    """
+    if isinstance(error, IrregularFileError):
+        return error.message, error.hint or IN_THE_WAY.format(what)
+    # what leads nowhere, or to something else, is not mended by permissions
+    hint = IN_THE_WAY.format(what) if error.errno in _NO_FILE else "check its permissions"
+    return error.strerror or str(error), hint
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -220,8 +251,15 @@ def lock(path: Path, *, blocking: bool = False) -> Iterator[None]:
 
     Raises:
         LockedError: when another process (or another `with` block) holds it and `blocking` is false.
+        IrregularFileError: when something stands there that cannot be locked.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno not in _NO_LOCK:
+            raise
+        message = f"the lock file cannot be opened: {error.strerror}"
+        raise IrregularFileError(message, where=path.name, hint="move what is in the way; it is made again") from None
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
@@ -237,8 +275,12 @@ def lock(path: Path, *, blocking: bool = False) -> Iterator[None]:
 def is_locked(path: Path) -> bool:
     """Return whether somebody holds a lock on `path`; False when there is no such file."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        # a pipe would wait for somebody at its other end
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        # what is no file holds no lock
+        if error.errno not in _NO_FILE:
+            raise
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts.audit import ExportAudit, HarnessAudit, TraceAudit
+from tracemark.acts.audit_export import ExportAudit
+from tracemark.acts.audit_harness import HarnessAudit
+from tracemark.acts.audit_trace import TraceAudit
 from tracemark.cli.audit_view import by_cause, write_audit
 from tracemark.findings import Finding, Report, finding
 

@@ -13,7 +13,8 @@ from tracemark import digest, engine
 from tracemark.errors import IntegrityError, IrregularFileError, NoStoreError
 from tracemark.store.annotations import INGESTED, SOURCES, refused
 from tracemark.store.catalogue import Reader
-from tracemark.store.check import Checked, check, check_decisions, check_disputes, stored_tasks
+from tracemark.store.check import Checked, check
+from tracemark.store.disputes import check_decisions, check_disputes, stored_tasks
 from tracemark.store.layout import Layout
 from tracemark.store.segment import Packer, iterate
 from tracemark.store.selection import Decisions, Selection

@@ -71,7 +71,7 @@ def list_(root: Path) -> HarnessList:
     corpus = Corpus(root)
     counts: dict[str | None, Counter[str]] = {}
     findings = not_pulled(corpus)
-    if Layout(root).store_file.exists():
+    if Layout(root).is_begun():
         with open_store(root) as store:
             for state in store.select(Selection(), corpus.store_decisions, store.findings):
                 counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1

@@ -22,7 +22,7 @@ from tracemark.harness import snapshot
 from tracemark.ledger import chain, params
 from tracemark.store.catalogue import CatalogueError, is_damage
 from tracemark.store.check import check as check_store
-from tracemark.store.check import check_decisions, check_disputes, stored_tasks
+from tracemark.store.disputes import check_decisions, check_disputes, stored_tasks
 from tracemark.store.layout import Layout
 from tracemark.store.searched import chosen, searches_everything
 from tracemark.store.store import Store
@@ -77,7 +77,7 @@ def check(root: Path) -> CheckReport:
         findings += _further(findings, check_disputes(Layout(root), corpus.store_decisions))
     findings += _params(corpus, decided=not problems)
     findings += _further(findings, _evaluation(corpus))
-    findings += corpus.harness_findings
+    findings += _further(findings, corpus.harness_findings)
     findings += [*twice(corpus), *checks.together(corpus.harnesses)]
     findings += _apart(corpus)
     findings += _pins(corpus)

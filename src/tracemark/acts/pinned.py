@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from tracemark.acts import lockfile
-from tracemark.errors import NotPulledError
+from tracemark.durable import read_regular
+from tracemark.errors import IrregularFileError, NotPulledError
 from tracemark.findings import Finding, finding
 from tracemark.store.layout import Layout
 
@@ -99,8 +100,10 @@ class Pins:
 
     @cached_property
     def _names(self) -> list[str]:
-        layout = Layout(self._root)
-        return [*layout.data_files(), *(f"harnesses/{layout.snapshot(one).name}" for one in layout.snapshots())]
+        layout, unlisted = Layout(self._root), list[Finding]()
+        snapshots = [f"harnesses/{layout.snapshot(one).name}" for one in layout.snapshots(unlisted)]
+        # what lies in a folder that cannot be listed is missing, and whoever reads the store says why
+        return [*layout.data_files(unlisted), *snapshots]
 
     def _stored(self, path: str) -> frozenset[str]:
         """Return the names of the store's files below `path`, relative to it."""
@@ -170,8 +173,8 @@ def _pin(root: Path, path: str, out: dict[str, Any]) -> Pinned:
         raise TypeError(f"nfiles of {path} is no whole number")
     listing = root / ".dvc" / "cache" / "files" / "md5" / md5[:2] / f"{md5[2:]}.dir"
     try:
-        names = frozenset(str(entry["relpath"]) for entry in json.loads(listing.read_bytes()))
-    except (OSError, ValueError, TypeError, KeyError):
+        names = frozenset(str(entry["relpath"]) for entry in json.loads(read_regular(listing)))
+    except (OSError, IrregularFileError, ValueError, TypeError, KeyError):
         # the cache is DVC's business; without the list, numbers are compared
         names = None
     return Pinned(path, md5, count, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +43,7 @@ def corpus(ctx: typer.Context) -> Path:
         return Path(ctx.obj)
     here = Path.cwd()
     for folder in (here, *here.parents):
-        if any((folder / mark).is_file() for mark in _MARKS):
+        if any(os.path.lexists(folder / mark) for mark in _MARKS):
             return folder
     raise NoStoreError(
         f"neither {here} nor a folder above it is a corpus",

@@ -13,7 +13,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TextIO
 
-from tracemark.acts.audit import ExportAudit, HarnessAudit, TraceAudit
+from tracemark.acts.audit_export import ExportAudit
+from tracemark.acts.audit_harness import HarnessAudit
+from tracemark.acts.audit_trace import TraceAudit
 from tracemark.cli.layout import write_report
 from tracemark.findings import Finding, Report
 

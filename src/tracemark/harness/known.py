@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracemark.digest import FINGERPRINT_PREFIX
-from tracemark.durable import read_regular
+from tracemark.durable import is_there, read_regular, why_unread
 from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatError
 from tracemark.findings import Finding, finding
 from tracemark.harness.folder import HarnessFolder
@@ -43,8 +43,10 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
     try:
         candidates, away = _folders(folders)
     except OSError as error:
-        message = f"it cannot be listed: {error.strerror}"
-        findings.append(finding("folder-unreadable", f"{_place(folders, root)}/", message))
+        reason, hint = why_unread(error, "folder")
+        findings.append(
+            finding("folder-unreadable", f"{_place(folders, root)}/", f"it cannot be listed: {reason}", hint)
+        )
         candidates, away = [], []
     for folder in away:
         message = f"a link that leads out of {folders.name}/; it was not followed"
@@ -58,7 +60,7 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
             for problem in examined.problems
         ]
     present = {harness.fingerprint for harness in found}
-    for path in sorted(snapshots.glob("*.json")):
+    for path in _stored(snapshots, root, findings):
         if FINGERPRINT_PREFIX + path.stem in present:
             continue
         try:
@@ -70,6 +72,18 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
     return found, findings
 
 
+def _stored(snapshots: Path, root: Path, findings: list[Finding]) -> list[Path]:
+    """Return the snapshots in a folder; none, with a finding, where it is there and cannot be listed."""
+    try:
+        return sorted(path for path in snapshots.iterdir() if path.suffix == ".json") if is_there(snapshots) else []
+    except OSError as error:
+        reason, hint = why_unread(error, "folder")
+        findings.append(
+            finding("folder-unreadable", f"{_place(snapshots, root)}/", f"it cannot be listed: {reason}", hint)
+        )
+        return []
+
+
 def _place(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
@@ -79,7 +93,7 @@ def _folders(parent: Path) -> tuple[list[Path], list[Path]]:
 
     A folder without a manifest was meant to be one where it holds a file that counts.
     """
-    folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    folders = sorted(path for path in parent.iterdir() if path.is_dir()) if is_there(parent) else []
     away = [path for path in folders if not path.resolve().is_relative_to(parent.resolve())]
     within = [path for path in folders if path not in away]
     return [path for path in within if path.is_symlink() or HarnessFolder(path).holds_anything()], away

@@ -3,6 +3,7 @@
 Invariants:
 - every path of the store is made here, from names that were checked, never from text of a trace;
 - data files have content names: 64 hexadecimal digits, the SHA-256 of the file's bytes;
+- a folder that is there and cannot be listed never passes for an empty one;
 - a store whose format is newer than this program is not touched.
 """
 
@@ -10,12 +11,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from tracemark import digest
-from tracemark.durable import read_regular, write_atomic
+from tracemark.durable import IN_THE_WAY, is_there, read_regular, why_unread, write_atomic
 from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatError, NoStoreError, UsageError
+from tracemark.findings import Finding, finding
+from tracemark.store.annotations import INGESTED
 
 STORE_FORMAT = "tracemark/store/1"
 """What the file `traces/STORE` says of a store that this program writes."""
@@ -87,14 +89,19 @@ class Layout:
         Raises:
             NoStoreError: when there is none.
             NewerFormatError: when a newer program wrote it.
-            IntegrityError: when the file `STORE` is not readable.
+            UsageError: when the file `STORE` is there and cannot be read.
+            IntegrityError: when it does not say what it should.
         """
         try:
             raw = read_regular(self.store_file)
         except IrregularFileError as error:
             raise IrregularFileError(error.message, where="traces/STORE", hint=error.hint) from None
-        except (FileNotFoundError, NotADirectoryError):
-            raise NoStoreError("there is no trace store here", where="traces/STORE", hint="tracemark init") from None
+        except OSError as error:
+            if not is_there(self.store_file):
+                message = "there is no trace store here"
+                raise NoStoreError(message, where="traces/STORE", hint="tracemark init") from None
+            reason, hint = why_unread(error)
+            raise UsageError(f"it cannot be read: {reason}", where="traces/STORE", hint=hint) from None
         try:
             value = digest.loads(raw).value
         except digest.NotJSONError as error:
@@ -110,13 +117,17 @@ class Layout:
             )
         raise IntegrityError("the store file names no format", where="traces/STORE", hint="restore it from git")
 
+    def is_begun(self) -> bool:
+        """Return whether a store is here, or something stands in its place: whether `require` says more than *none*."""
+        return is_there(self.store_file)
+
     def create(self) -> None:
         """Make an empty store here; does nothing where there is one already.
 
         Raises:
             OSError: when the folder cannot be written.
         """
-        if not self.store_file.exists():
+        if not self.is_begun():
             write_atomic(self.store_file, digest.canonical({"format": STORE_FORMAT}) + b"\n")
 
     def segment(self, partition: str, name: str) -> Path:
@@ -145,50 +156,82 @@ class Layout:
         """Return the path of the data file `name`, a name that `data_files` gave."""
         return self.traces / name
 
-    def data_files(self) -> list[str]:
-        """Return the names, relative to `traces/`, of all segments, annotation files and refused files, sorted."""
-        names = [*_files(self.refused, "refused/", _DATA_NAME)]
+    def data_files(self, unlisted: list[Finding] | None = None) -> list[str]:
+        """Return the names, relative to `traces/`, of all segments, annotation files and refused files, sorted.
+
+        Args:
+            unlisted: takes a finding for each folder that is there and cannot be listed; None makes that an error.
+
+        Raises:
+            UsageError: when a folder cannot be listed.
+        """
+        names = [*self._files(self.refused, "refused/", _DATA_NAME, unlisted)]
         for folder, inside in ((self.segments, _PARTITION), (self.annotations, _KIND)):
-            for entry in _folders(folder, inside):
-                names += _files(folder / entry, f"{folder.name}/{entry}/", _DATA_NAME)
+            for entry in self._entries(folder, unlisted):
+                if not inside.fullmatch(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    prefix = f"{folder.name}/{entry.name}/"
+                    names += self._files(folder / entry.name, prefix, _DATA_NAME, unlisted)
+                elif inside is _PARTITION or entry.name in INGESTED:
+                    # another kind may be the name of a file that somebody keeps there
+                    reason = "it is a link, which is not followed" if entry.is_symlink() else "it is no folder"
+                    self._unlisted(folder / entry.name, (reason, IN_THE_WAY.format("folder")), unlisted)
         return sorted(names)
 
-    def snapshots(self) -> list[str]:
-        """Return the fingerprints of which a snapshot is stored, sorted."""
-        return [digest.FINGERPRINT_PREFIX + name[:64] for name in sorted(_files(self.harnesses, "", _SNAPSHOT_NAME))]
+    def snapshots(self, unlisted: list[Finding] | None = None) -> list[str]:
+        """Return the fingerprints of which a snapshot is stored, sorted; see `data_files`."""
+        names = self._files(self.harnesses, "", _SNAPSHOT_NAME, unlisted)
+        return [digest.FINGERPRINT_PREFIX + name[:64] for name in sorted(names)]
 
-    def strangers(self) -> list[str]:
-        """Return the files below `traces/` that are no part of a store, relative to it, sorted.
+    def strangers(self, unlisted: list[Finding] | None = None) -> list[str]:
+        """Return what lies below `traces/` and is no part of a store, relative to it, sorted; see `data_files`.
 
-        What git and DVC keep beside data (`.gitignore`, `*.dvc`) is none of them.
+        What git and DVC keep beside data (`.gitignore`, `*.dvc`) is none of that. A link in place of a folder is named
+        with a slash at its end: nothing looks behind it.
         """
-        known = {"STORE", *self.data_files(), *_files(self.harnesses, "harnesses/", _SNAPSHOT_NAME)}
+        problems: list[Finding] = [] if unlisted is None else unlisted
+        names = self._files(self.harnesses, "harnesses/", _SNAPSHOT_NAME, unlisted)
+        known = {"STORE", *self.data_files(unlisted), *names}
+
+        def passed(error: OSError) -> None:
+            place = Path(error.filename or self.traces)
+            if is_there(place):
+                self._unlisted(place, why_unread(error, "folder"), unlisted)
+
         found = []
-        for folder, inner, files in os.walk(self.traces):
+        for folder, inner, files in os.walk(self.traces, onerror=passed):
             depth = Path(folder).relative_to(self.traces).parts
+            inside = "".join(f"{part}/" for part in depth)
+            found += [f"{inside}{name}/" for name in inner if depth and (Path(folder) / name).is_symlink()]
             if len(depth) >= _DEEPEST and inner:
                 # whatever lies there is no part of a store, and nobody wants a name of a thousand folders
                 found.append(f"{depth[0]}/")
                 inner.clear()
-            for file in files:
-                name = (Path(folder) / file).relative_to(self.traces).as_posix()
-                if name not in known and file != ".gitignore" and not file.endswith(".dvc"):
-                    found.append(name)
-        return sorted(set(found))
+            found += [inside + name for name in files if name != ".gitignore" and not name.endswith(".dvc")]
+        # what stands in place of a folder of the store is named as one that cannot be listed
+        in_place = {problem.where.removeprefix("traces/").removesuffix("/") for problem in problems}
+        return sorted({name for name in found if name not in known and name.removesuffix("/") not in in_place})
 
+    def _files(self, folder: Path, prefix: str, pattern: re.Pattern[str], unlisted: list[Finding] | None) -> list[str]:
+        # a link counts as a file: DVC may check data out as links into its cache
+        return [prefix + e.name for e in self._entries(folder, unlisted) if pattern.fullmatch(e.name)]
 
-def _folders(folder: Path, pattern: re.Pattern[str]) -> Iterator[str]:
-    try:
-        with os.scandir(folder) as entries:
-            yield from [e.name for e in entries if pattern.fullmatch(e.name) and e.is_dir(follow_symlinks=False)]
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    def _entries(self, folder: Path, unlisted: list[Finding] | None) -> list[os.DirEntry[str]]:
+        """Return what a folder of the store holds; nothing where it is missing."""
+        try:
+            with os.scandir(folder) as entries:
+                return list(entries)
+        except OSError as error:
+            if is_there(folder):
+                self._unlisted(folder, why_unread(error, "folder"), unlisted)
+            return []
 
-
-def _files(folder: Path, prefix: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    try:
-        with os.scandir(folder) as entries:
-            # a link counts as a file: DVC may check data out as links into its cache
-            yield from [prefix + e.name for e in entries if pattern.fullmatch(e.name)]
-    except (FileNotFoundError, NotADirectoryError):
-        return
+    def _unlisted(self, folder: Path, why: tuple[str, str], unlisted: list[Finding] | None) -> None:
+        """Take the finding that a folder cannot be listed, once; raise it where nobody takes it."""
+        where = f"{folder.relative_to(self.root).as_posix()}/"
+        reason, hint = why
+        if unlisted is None:
+            raise UsageError(f"it cannot be listed: {reason}", where=where, hint=hint) from None
+        if all(one.where != where for one in unlisted):
+            unlisted.append(finding("folder-unreadable", where, f"it cannot be listed: {reason}", hint))

@@ -21,13 +21,15 @@ from tracemark.durable import (
     lock,
     make_folder,
     publish,
+    require_regular,
     set_aside,
     temporary_folder,
     write_atomic,
 )
-from tracemark.errors import IntegrityError, LockedError, TracemarkError, UsageError
+from tracemark.errors import IntegrityError, IrregularFileError, LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
+from tracemark.store.asked import MAKE_ROOM
 from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError, is_damage
 from tracemark.store.catchup import TOLERATED, attempt, catch_up, enter
 from tracemark.store.draft import SegmentDraft
@@ -271,6 +273,14 @@ def _lines(values: Iterable[Mapping[str, JSON]]) -> Iterator[tuple[bytes, Mappin
 
 
 def _open_catalogue(layout: Layout) -> Catalogue:
+    try:
+        require_regular(layout.catalogue)
+    except IrregularFileError as error:
+        message = f"the catalogue cannot be used: {error.message}"
+        raise IrregularFileError(message, where=layout.catalogue.name, hint=MAKE_ROOM) from None
+    except OSError:
+        # it is missing and will be made, or SQLite says what is wrong
+        pass
     return Catalogue(layout.catalogue, layout.locks / "catalogue")
 
 

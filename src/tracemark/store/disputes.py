@@ -1,0 +1,122 @@
+"""Which traces are in dispute, and which decisions cannot hold: the part of checking that is about what people said.
+
+Like `check`, it opens no store and changes nothing; where the catalogue cannot be asked, that is the finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+
+from tracemark.errors import IntegrityError
+from tracemark.findings import Finding, finding
+from tracemark.store.asked import Asked
+from tracemark.store.catalogue import Reader
+from tracemark.store.deciding import refuted_by_content, settling, void_among
+from tracemark.store.layout import Layout
+from tracemark.store.selection import Decisions, Excludes
+from tracemark.store.state import of_harness
+from tracemark.store.statements import restated
+
+_BATCH = 256
+
+
+def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None) -> list[Finding]:
+    """Return a finding for each decision that puts a trace under a harness which its content excludes.
+
+    Where the catalogue cannot be asked, that is the finding.
+
+    Args:
+        layout: the corpus.
+        stamps: trace id to the fingerprint under which the ledger settles it; None settles that it counts under none.
+        excludes: what compares content with a harness; None asks the statements alone.
+    """
+    with ExitStack() as opened:
+        catalogue = Asked.open(layout, opened)
+        try:
+            void: dict[str, str] = catalogue.ask(lambda reader: _void(reader, layout, stamps, excludes), {})
+        except (IntegrityError, OSError):
+            # what is damaged, or cannot be read, is a finding already
+            return catalogue.findings
+    return [*catalogue.findings, *(decision_refuted(trace, excluded) for trace, excluded in sorted(void.items()))]
+
+
+def stored_tasks(layout: Layout) -> tuple[set[tuple[str, str | None]], list[Finding]]:
+    """Return task and domain of every trace of the catalogue that has a task, and why the catalogue cannot say."""
+    with ExitStack() as opened:
+        catalogue = Asked.open(layout, opened)
+        tasks: set[tuple[str, str | None]] = catalogue.ask(Reader.tasks, set())
+        return tasks, catalogue.findings
+
+
+def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
+    """Return the finding that there are traces about which statements disagree and nobody has decided.
+
+    Where the catalogue cannot be asked, that is the finding.
+
+    Args:
+        layout: the corpus.
+        decisions: the ledger's; retracted traces are out of every export anyway.
+    """
+    with ExitStack() as opened:
+        catalogue = Asked.open(layout, opened)
+        try:
+            found: list[tuple[str, list[str]]] = catalogue.ask(lambda reader: _undecided(reader, layout, decisions), [])
+        except (IntegrityError, OSError):
+            # what is damaged, or cannot be read, is a finding already
+            return catalogue.findings
+    if not found:
+        return catalogue.findings
+    number, first = len(found), found[0][0]
+    disputed_by_any = {path for _, open_ones in found for path in open_ones}
+    counted = "statements about 1 trace disagree" if number == 1 else f"statements about {number} traces disagree"
+    message = f"{counted} and nobody has decided: no export takes what is contested"
+    if number == 1:
+        return [finding("contested", f"trace {first[:12]}", message, settling(first[:12], disputed_by_any))]
+    hint = f"tracemark traces list flags each; {settling('TRACE', disputed_by_any)}"
+    return [finding("contested", f"trace {first[:12]}, …", message, hint)]
+
+
+def _undecided(catalogue: Reader, layout: Layout, decisions: Decisions) -> list[tuple[str, list[str]]]:
+    """Return each trace that is contested, with what statements dispute and nobody has decided."""
+    disputes = list(_disputes(catalogue, layout))
+    disputed = {trace: decisions.stamps[trace] for trace, _ in disputes if trace in decisions.stamps}
+    void = _void(catalogue, layout, disputed, decisions.excludes)
+    found = []
+    for trace, conflicts in disputes:
+        settled = trace in disputed and trace not in void
+        open_ones = [path for path in conflicts if not settled or not of_harness(path)]
+        if open_ones and trace not in decisions.retracted:
+            found.append((trace, open_ones))
+    return found
+
+
+def _disputes(catalogue: Reader, layout: Layout) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each trace about which statements disagree, with what they dispute; the catalogue may lag behind."""
+    stale = catalogue.stale(-1)
+    lagging = set(stale)
+    for identity, conflicts in catalogue.contested():
+        if identity not in lagging:
+            yield identity.hex(), conflicts
+    for start in range(0, len(stale), _BATCH):
+        for identity, now in restated(catalogue, layout, stale[start : start + _BATCH]).items():
+            if now.conflicts:
+                yield identity.hex(), now.conflicts
+
+
+def _void(
+    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
+) -> dict[str, str]:
+    """Return those of the decisions `stamps` that cannot hold; the catalogue's states are not asked, they may lag."""
+    ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
+    void = void_among(catalogue, layout, stamps, ids)
+    if excludes is None:
+        return void
+    return void | refuted_by_content(catalogue, layout, {k: v for k, v in stamps.items() if k not in void}, excludes)
+
+
+def decision_refuted(trace_id: str, fingerprint: str) -> Finding:
+    """Return the finding that a trace is settled under a harness which its content excludes."""
+    short = trace_id[:12]
+    hint = f"tracemark audit {short}, then tracemark stamp {short} --harness NAME|FINGERPRINT|none --reason TEXT"
+    return finding("decision-refuted", f"trace {short}", f"its content excludes {fingerprint}", hint)
