@@ -174,7 +174,7 @@ def test_nothing_catches_every_exception_but_a_boundary(path: Path) -> None:
         if isinstance(node, ast.ExceptHandler) and (node.type is None or ast.unparse(node.type) == "Exception")
     ]
     # to the user; and to importers, which may be anybody's
-    assert len(broad) <= (1 if name_of(path) in ("cli/main.py", "importers/source.py") else 0)
+    assert len(broad) <= (1 if name_of(path) in ("cli/main.py", "importers/guard.py") else 0)
 
 
 @by_module
