@@ -217,3 +217,40 @@ def test_an_array_is_cut_into_its_elements_once(inbox: Any, document: Make, monk
     inbox.write("all.json", json.dumps([parent, document(2, trajectory_id="kid"), document(3)], indent=2))
     assert roles(inbox) == {"s-1": None, "s-2": "subagent", "s-3": None}
     assert len(decoded) == 3
+
+
+@pytest.mark.parametrize("fault", [ValueError("a bug"), OSError(5, "Input/output error"), RecursionError()])
+@pytest.mark.parametrize("place", ["expanded", "documents"])
+def test_a_fault_in_looking_for_references_does_not_end_the_source(
+    inbox: Any, document: Make, monkeypatch: pytest.MonkeyPatch, place: str, fault: Exception
+) -> None:
+    looked = []
+
+    def failing(*arguments: Any) -> Any:
+        looked.append(arguments)
+        raise fault
+
+    monkeypatch.setenv("TRACEMARK_WORKERS", "1")
+    # files whose first bytes do not show whether they refer to others
+    for name, made in (("a", document(1)), ("b", naming(document(2), trajectory_path="a.json"))):
+        inbox.write(f"{name}.json", json.dumps({**made, "notes": "n" * 400_000}, indent=1))
+    monkeypatch.setattr(links, place, failing)
+    read = inbox.read()
+    assert looked
+    assert read.refused == []
+    # a file that could not be looked through may refer to others, and is read for that; one that cannot be read is alone
+    found = ["s-2"] if place == "expanded" else ["s-1", "s-2"]
+    assert [item.trajectory["session_id"] for item in read.traces] == found
+
+
+def test_a_piece_that_could_not_be_looked_through_may_refer(
+    inbox: Any, document: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*arguments: Any) -> Any:
+        raise ValueError("a bug")
+
+    inbox.write("a.json", document(1))
+    (piece,) = (piece for job in inbox.read().plan.jobs for piece in job.pieces)
+    assert not links._refers(piece)
+    monkeypatch.setattr(links, "expanded", failing)
+    assert links._refers(piece)

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 from tracemark import engine
 from tracemark.importers.base import Context, Refused
-from tracemark.importers.compression import BrokenError, TooMuchError, expanded
+from tracemark.importers.compression import expanded
 from tracemark.importers.documents import documents
+from tracemark.importers.guard import caught
 from tracemark.importers.records import Piece, records
 
 _REFERENCE = b"_trajectory_ref"
@@ -75,6 +76,11 @@ class Links:
                 self._plain.add(_place(piece))
 
     def _look_into(self, piece: Piece) -> None:
+        # what fails here fails where the piece is read, and is refused there
+        with caught([]):
+            self._note_all(piece)
+
+    def _note_all(self, piece: Piece) -> None:
         for record in records(piece):
             if isinstance(record, Refused) or not may_name(record.raw):
                 continue
@@ -172,24 +178,31 @@ def _parts(piece: Piece) -> Iterator[Piece]:
 
 
 def _refers(piece: Piece) -> bool:
-    """Return False only where no text of a piece, or one that begins in it, refers to another document."""
+    """Return False only where no text of a piece, or one that begins in it, refers to another document.
+
+    Whatever precedes a fault is read all the same, and the fault is reported there.
+    """
+    faults: list[Exception] = []
+    held = False
+    with caught(faults):
+        held = _holds_reference(piece)
+    return held or bool(faults)
+
+
+def _holds_reference(piece: Piece) -> bool:
     # one block for the whole file, with the end of the last one in front
     block = bytearray(_LONGEST + _BLOCK)
     fresh = memoryview(block)[_LONGEST:]
     left = sys.maxsize if piece.end is None else piece.end - piece.start + _LONGEST
-    try:
-        with expanded(piece.path, piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
-            if piece.start:
-                stream.seek(piece.start)
-            # every binary stream of ours has readinto
-            while size := stream.readinto(fresh[:left]):  # type: ignore[attr-defined]
-                if block.find(_REFERENCE, 0, _LONGEST + size) >= 0:
-                    return True
-                block[:_LONGEST] = block[size : size + _LONGEST]
-                left -= size
-    except (TooMuchError, BrokenError, OSError):
-        # whatever precedes the fault is read all the same, and the fault is reported there
-        return True
+    with expanded(piece.path, piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
+        if piece.start:
+            stream.seek(piece.start)
+        # every binary stream of ours has readinto
+        while size := stream.readinto(fresh[:left]):  # type: ignore[attr-defined]
+            if block.find(_REFERENCE, 0, _LONGEST + size) >= 0:
+                return True
+            block[:_LONGEST] = block[size : size + _LONGEST]
+            left -= size
     return False
 
 
