@@ -238,7 +238,7 @@ def test_a_fault_in_looking_for_references_does_not_end_the_source(
     read = inbox.read()
     assert looked
     assert read.refused == []
-    # a file that could not be looked through may refer to others, and is read for that; one that cannot be read is alone
+    # a file that could not be looked through may refer to others, and is read for that; one that fails there is alone
     found = ["s-2"] if place == "expanded" else ["s-1", "s-2"]
     assert [item.trajectory["session_id"] for item in read.traces] == found
 

@@ -17,7 +17,15 @@ from typing import Any
 from tracemark import digest
 from tracemark.acts.pinned import COMPLETE, Pins
 from tracemark.acts.provenance import content_in
-from tracemark.errors import IntegrityError, ManifestError, ParamsError, UnknownNameError, UsageError
+from tracemark.durable import is_there, read_regular, why_unread
+from tracemark.errors import (
+    IntegrityError,
+    IrregularFileError,
+    ManifestError,
+    ParamsError,
+    UnknownNameError,
+    UsageError,
+)
 from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
 from tracemark.harness.known import known_with_findings
@@ -142,7 +150,7 @@ class Corpus:
         """
         if fingerprint not in self._offered:
             path = Layout(self.root).snapshot(fingerprint)
-            harness = _stored(path, fingerprint) if path.is_file() else self.by_fingerprint.get(fingerprint)
+            harness = _stored(path, fingerprint) if is_there(path) else self.by_fingerprint.get(fingerprint)
             self._offered[fingerprint] = tools_of(harness) if harness is not None else None
         return self._offered[fingerprint]
 
@@ -252,12 +260,15 @@ def is_short(name: str) -> bool:
 
 def _stored(path: Path, fingerprint: str) -> Harness:
     try:
-        harness = snapshot.from_bytes(path.read_bytes())
+        harness = snapshot.from_bytes(read_regular(path))
         if harness.fingerprint == fingerprint:
             return harness
         problem = IntegrityError(f"the snapshot holds {harness.fingerprint}, which is not its name")
     except IntegrityError as error:
         problem = error
+    except (OSError, IrregularFileError) as error:
+        reason, hint = why_unread(error)
+        problem = IntegrityError(f"the snapshot cannot be read: {reason}", hint=hint)
     raise IntegrityError(problem.message, where="/".join(path.parts[-3:]), hint=problem.hint or "tracemark check")
 
 

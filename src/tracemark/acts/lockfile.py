@@ -13,7 +13,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tracemark.errors import NotPulledError
+from tracemark.durable import is_there, read_regular, why_unread
+from tracemark.errors import IrregularFileError, NotPulledError
 
 NAME = "dvc.lock"
 """The file in which DVC keeps what it pins, in the root of a corpus."""
@@ -35,10 +36,12 @@ def outs(root: Path) -> dict[str, dict[str, Any]]:
     Raises:
         NotPulledError: when dvc.lock cannot be read, so that nobody can tell what it pins.
     """
-    lock = root / NAME
-    if not lock.is_file():
+    if not is_there(root / NAME):
         return {}
-    data = lock.read_bytes()
+    try:
+        data = read_regular(root / NAME)
+    except (OSError, IrregularFileError) as error:
+        raise _unread(error) from None
     recognised = _recognised(data)
     return _read(data) if recognised is None else recognised
 
@@ -50,6 +53,11 @@ def unreadable(error: Exception) -> NotPulledError:
         where=NAME,
         hint=f"git checkout {NAME} (after a merge: keep one side), then dvc pull",
     )
+
+
+def _unread(error: OSError | IrregularFileError) -> NotPulledError:
+    reason, hint = why_unread(error)
+    return NotPulledError(f"what is pinned cannot be read: {reason}", where=NAME, hint=hint)
 
 
 def _recognised(data: bytes) -> dict[str, dict[str, Any]] | None:

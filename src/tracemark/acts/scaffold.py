@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tracemark.acts.corpus import VERSIONS, Corpus
 from tracemark.acts.ingest import INBOX
-from tracemark.durable import make_folder, write_atomic
+from tracemark.durable import make_folder, read_regular, write_atomic
 from tracemark.errors import UsageError
 from tracemark.findings import Report
 from tracemark.harness.folder import IGNORED
@@ -118,7 +118,7 @@ def init(folder: Path, more: Mapping[str, str] | None = None) -> InitReport:
     patterns = {**PATTERNS, ".gitignore": PATTERNS[".gitignore"] + (OUTPUTS if dvc else "")}
     changed = [name for name, text in patterns.items() if _complete(folder / name, text)]
     created += [name for name in changed if name not in present]
-    if not Layout(folder).store_file.exists():
+    if not Layout(folder).is_begun():
         created.append("traces/STORE")
     Store.open(folder, create=True).close()
     extended = tuple(name for name in changed if name in present)
@@ -129,7 +129,7 @@ def _require_usable(folder: Path) -> None:
     """Make sure that parameters, ledger and store that are there already are such as tracemark reads."""
     corpus = Corpus(folder)
     _ = corpus.params, corpus.chain
-    if Layout(folder).store_file.exists():
+    if Layout(folder).is_begun():
         Layout(folder).require()
 
 
@@ -143,7 +143,7 @@ def _begin(path: Path, place: Path, text: str = "") -> bool:
 
 def _complete(path: Path, text: str) -> bool:
     """Add to a list of patterns those lines of `text` that it lacks; return whether it lacked any."""
-    before = path.read_bytes() if path.exists() else b""
+    before = read_regular(path) if path.exists() else b""
     known = {line.strip() for line in before.splitlines()}
     lacking = [line for line in text.encode().splitlines() if line not in known]
     if lacking:

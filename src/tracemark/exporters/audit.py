@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
-from tracemark.errors import IntegrityError
+from tracemark.durable import read_regular, require_regular, why_unread
+from tracemark.errors import IntegrityError, IrregularFileError
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft
 from tracemark.exporters.select import ContentNeededError, Facts, Reason, Terms, Verdict, judge
@@ -102,9 +103,9 @@ def audit(folder: Path, present: Present) -> Audited:
         NewerFormatError: when another version wrote the manifest.
     """
     try:
-        manifest, whole = manifests.decode((folder / manifests.NAME).read_bytes())
-    except (OSError, IntegrityError) as error:
-        reason = error.message if isinstance(error, IntegrityError) else error.strerror
+        manifest, whole = manifests.decode(read_regular(folder / manifests.NAME))
+    except (OSError, IrregularFileError, IntegrityError) as error:
+        reason = error.message if isinstance(error, IntegrityError) else why_unread(error)[0]
         message = f"the manifest cannot be read: {reason}"
         return Audited(None, [finding("export-manifest-unreadable", manifests.NAME, message)])
     audited = Audited(manifest)
@@ -199,9 +200,10 @@ def _of_files(folder: Path, audited: Audited, manifest: Manifest) -> Iterator[Fi
             yield finding("export-manifest-edited", manifests.NAME, f"{name!r} is no file name")
             continue
         try:
+            require_regular(folder / name)
             found = digest.sha256_file(folder / name)
-        except OSError as error:
-            yield finding("export-file-differs", name, f"the file cannot be read: {error.strerror}")
+        except (OSError, IrregularFileError) as error:
+            yield finding("export-file-differs", name, f"the file cannot be read: {why_unread(error)[0]}")
             continue
         if found != stated.sha256:
             yield finding("export-file-differs", name, f"its SHA-256 is {found}, not {stated.sha256}")
@@ -214,6 +216,7 @@ def _of_files(folder: Path, audited: Audited, manifest: Manifest) -> Iterator[Fi
 
 def _of_rows(path: Path, audited: Audited, manifest: Manifest, present: Present) -> Iterator[Finding]:
     try:
+        require_regular(path)
         with path.open("rb") as file:
             for number, (line, stated) in enumerate(zip_longest(file, manifest.rows), 1):
                 where = f"{path.name}:{number}"
@@ -221,7 +224,7 @@ def _of_rows(path: Path, audited: Audited, manifest: Manifest, present: Present)
                     yield finding("export-rows-differ", where, f"the row of {stated} is missing")
                 else:
                     yield from _of_row(line, _Row(where, stated, audited), present)
-    except OSError:
+    except (OSError, IrregularFileError):
         # that the file cannot be read is a finding already
         return
 

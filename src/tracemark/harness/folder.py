@@ -17,7 +17,6 @@ Invariants:
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -25,6 +24,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from tracemark.durable import require_regular
+from tracemark.errors import IrregularFileError
 from tracemark.findings import Finding, finding
 from tracemark.model.harness import MANIFEST_NAME
 
@@ -276,13 +277,14 @@ def _read(base: Base, path: str, key: str) -> bytes:
         real = (base.folder / path).resolve()
         if not real.is_relative_to(limit):
             raise RefusedFileError(finding("manifest-path-outside", key, f"{key!r} is a link that leaves its folder"))
+        require_regular(real)
         status = real.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise RefusedFileError(finding("manifest-file-missing", key, f"{key!r} is no regular file"))
         if status.st_size > MAX_FILE:
             message = f"{key!r} has {status.st_size} bytes; more than {MAX_FILE} are not read"
             raise RefusedFileError(finding("manifest-file-missing", key, message))
         return real.read_bytes()
+    except IrregularFileError as error:
+        raise RefusedFileError(finding("manifest-file-missing", key, f"{key!r}: {error.message}", error.hint)) from None
     except (OSError, RuntimeError) as error:
         # Python 3.11 and 3.12 report a loop of links as RuntimeError
         reason = getattr(error, "strerror", None) or "a loop of links"

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracemark import digest
-from tracemark.errors import UsageError
+from tracemark.durable import require_regular
+from tracemark.errors import IrregularFileError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.importers.base import EXCERPT, Refused
 
@@ -130,10 +131,11 @@ def refuse_file(
     raw_digest, excerpt = label_digest(label), b""
     if read:
         try:
+            require_regular(Path(path))
             with Path(path).open("rb") as file:
                 excerpt = file.read(EXCERPT)
             raw_digest = digest.sha256_file(Path(path))
-        except OSError:
+        except (OSError, IrregularFileError):
             pass
     return Refused(code, label, message, hint, raw_digest, excerpt)
 

@@ -26,7 +26,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from tracemark.clock import Clock
-from tracemark.durable import CrashPoint, crash_point, is_locked, lock, make_folder, read_regular, sync_folder
+from tracemark.durable import (
+    CrashPoint,
+    crash_point,
+    is_locked,
+    is_there,
+    lock,
+    make_folder,
+    read_regular,
+    sync_folder,
+    why_unread,
+)
 from tracemark.errors import IrregularFileError, LedgerChainError, LockedError, NewerFormatError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.ledger.entry import Entry, EntryError, decode, encode, explain, seal
@@ -197,13 +207,12 @@ def _write(data: bytes, path: Path) -> None:
 
 
 def _scan(path: Path, *, locked: bool = False) -> _Scan:
+    if not is_there(path):
+        return _Scan({}, (), b"", open_end=False)
     try:
         data = read_regular(path)
-    except FileNotFoundError:
-        return _Scan({}, (), b"", open_end=False)
     except (OSError, IrregularFileError) as error:
-        hint = error.hint if isinstance(error, IrregularFileError) else None
-        reason = error.message if isinstance(error, IrregularFileError) else error.strerror
+        reason, hint = why_unread(error)
         return _Scan({}, (finding("ledger-unreadable", path.name, f"it cannot be read: {reason}", hint),), b"", False)
     *lines, rest = data.split(b"\n")
     taken: dict[bytes, Entry] = {}

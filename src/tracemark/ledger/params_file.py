@@ -21,7 +21,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node
 
 from tracemark.digest import is_fingerprint
-from tracemark.durable import CrashPoint, crash_point, read_regular, write_atomic
+from tracemark.durable import CrashPoint, crash_point, is_there, read_regular, why_unread, write_atomic
 from tracemark.errors import IrregularFileError, ParamsError
 from tracemark.ledger.params import Accepted, Caps, ExportParams, IngestParams, Params, Policy
 
@@ -33,15 +33,13 @@ def read_params(path: Path) -> Params:
         ParamsError: when it is no YAML, has an unknown or repeated key or a value of another type, or names a file of
             evaluation tasks that cannot be read; `where` is the file and the line.
     """
+    if not is_there(path):
+        return Params()
     try:
         text = read_regular(path).decode("utf-8")
-    except FileNotFoundError:
-        return Params()
-    except IrregularFileError as error:
-        raise ParamsError(f"it cannot be read: {error.message}", where=path.name, hint=error.hint) from None
-    except OSError as error:
-        hint = "check its permissions"
-        raise ParamsError(f"it cannot be read: {error.strerror}", where=path.name, hint=hint) from None
+    except (OSError, IrregularFileError) as error:
+        reason, hint = why_unread(error)
+        raise ParamsError(f"it cannot be read: {reason}", where=path.name, hint=hint) from None
     except UnicodeDecodeError as error:
         raise ParamsError(f"not UTF-8 at byte {error.start}", where=path.name) from None
     given = _checked(_load(text, path.name), _SCHEMA, path.name, "")
@@ -70,7 +68,7 @@ def set_accepted(path: Path, fingerprint: str | None) -> None:
     """
     path = own_file(path)
     value = fingerprint or "null"
-    before = path.read_bytes().decode("utf-8") if path.exists() else ""
+    before = read_regular(path).decode("utf-8") if is_there(path) else ""
     expected = _load(before, path.name)
     expected["accepted"] = {**(expected.get("accepted") or {}), "harness": fingerprint}
     after = _spliced(before, value)

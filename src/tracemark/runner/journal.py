@@ -41,7 +41,7 @@ class Journal:
         path: the file; must not exist, see `free_path`.
 
     Raises:
-        UsageError: when there is such a file already.
+        UsageError: when there is such a file already, or something else of that name.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,6 +52,7 @@ class Journal:
         with ExitStack() as stack:
             try:
                 stack.enter_context(durable.lock(path))
+                durable.require_regular(path)
                 taken = path.stat().st_size > 0
             except LockedError:
                 taken = True
