@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tracemark.acts import export, health, ingest, traces
+from tracemark.acts.corpus import open_store
 from tracemark.errors import UsageError
 
 from .conftest import Shop, document
@@ -159,6 +160,37 @@ def test_no_other_verb_answers_from_a_part_of_the_store(shared: Path, name: str,
         code, data, words = run(shared, *command)
     assert (code, data) == (2, "")
     assert "Permission denied" in words
+    assert f"at: {name}" in words
+    assert str(shared) not in words
+
+
+@pytest.mark.parametrize("inside", ["segments/fingerprint=none", "annotations/stamps", "annotations/outcomes"])
+@pytest.mark.parametrize("new", [False, True], ids=["indexed", "not indexed"])
+def test_a_list_goes_on_where_nobody_may_read_one_file(shared: Path, inside: str, new: bool) -> None:
+    folder = shared / "traces" / inside
+    file = min(folder.iterdir())
+    if new:
+        (shared / ".tracemark" / "catalogue.db").unlink()
+    with shut(file):
+        code, data, words = run(shared, "traces", "list", "--output", "json")
+    assert str(shared) not in data + words
+    report = json.loads(data)
+    assert len(report["traces"]) >= 5
+    found = [one["where"] for one in report["findings"] if one["code"] == "file-damaged"]
+    assert (code, found) in ((1, [f"{inside}/{file.name}"]), (0, []))
+    assert found or not new
+
+
+@pytest.mark.parametrize("command", [["traces", "show"], ["audit"]])
+def test_a_trace_whose_file_nobody_may_read_is_an_error_that_names_the_file(shared: Path, command: list[str]) -> None:
+    trace = Shop(shared).ids()["w-0"]
+    with open_store(shared) as store:
+        name = store.state(trace).file
+    for path in (shared / ".tracemark").rglob("*"):
+        path.chmod(0o777)
+    with shut(shared / "traces" / name):
+        code, _, words = run(shared, *command, trace)
+    assert code == 30
     assert f"at: {name}" in words
     assert str(shared) not in words
 

@@ -53,7 +53,8 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
     """
     corpus = Corpus(root)
     with open_store(root) as store:
-        recorded = frozenset(str(note.value["value"]["manifest"]) for note in store.annotations(KIND))
+        records = store.annotations(KIND, damaged=store.findings)
+        recorded = frozenset(str(note.value["value"]["manifest"]) for note in records)
         present = exports.Present(
             terms=terms_of(corpus),
             fetch=_Fetch(store, corpus.store_decisions, _named_rows(folder)),

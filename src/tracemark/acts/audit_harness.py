@@ -51,12 +51,12 @@ def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
     evidence: Counter[str] = Counter()
     with open_store(corpus.root) as store:
         wanted = Selection(fingerprints=frozenset({fingerprint}))
-        for state in store.select(wanted, corpus.store_decisions):
+        for state in store.select(wanted, corpus.store_decisions, store.findings):
             statuses[state.row.status] += 1
             evidence[state.row.evidence] += 1
         taken = [
             exported(note.value["value"])
-            for note in store.annotations(KIND)
+            for note in store.annotations(KIND, damaged=store.findings)
             if note.value["value"]["fingerprint"] == fingerprint
         ]
         findings = tuple(store.findings)

@@ -100,6 +100,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
     joined = standing(said, state, decisions, corpus.by_fingerprint.get(fingerprint or ""))
     content = content_in(line)
     fitting = fits(corpus.matchers.values(), content)
+    taken = [exported(note.value["value"]) for note in store.exports_of(trace_id, store.findings)]
     return TraceAudit(
         findings=(*not_pulled(corpus), *store.findings, *_refuted(trace_id, decisions), *corpus.left_out()),
         trace_id=trace_id,
@@ -119,7 +120,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         run=joined.run,
         source=line["source"],
         export=eligible(corpus, state, line, fitting),
-        exports=[exported(note.value["value"]) for note in store.exports_of(trace_id)],
+        exports=taken,
         conflicts=disputed(said, state.conflicts),
         retracted=state.retracted,
         superseded_by=list(state.superseded_by),

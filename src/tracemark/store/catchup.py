@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from tracemark.digest import Hasher
-from tracemark.durable import lock
+from tracemark.durable import lock, why_unread
 from tracemark.errors import IntegrityError, LockedError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
@@ -32,7 +32,8 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
     """Project the data file `name`, read from the folder.
 
     Raises:
-        IntegrityError: when its bytes are not those of its name, or hold something else than its folder says.
+        IntegrityError: when it cannot be read, its bytes are not those of its name, or hold something else than its
+            folder says.
         CatalogueError: when the catalogue cannot take it.
     """
     locations: list[Location] = []
@@ -45,9 +46,12 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
     }
     project, add = projections[name.partition("/")[0]]
     hasher = Hasher()
-    for location, line in iterate(layout.path(name), hasher):
-        locations.append(location)
-        lines.append(project(line))
+    try:
+        for location, line in iterate(layout.path(name), hasher):
+            locations.append(location)
+            lines.append(project(line))
+    except OSError as error:
+        raise IntegrityError(f"it cannot be read: {why_unread(error)[0]}", where=name, hint="tracemark check") from None
     if (found := hasher.hexdigest()) != content_of(name):
         raise IntegrityError(f"its bytes have the SHA-256 {found}", where=name, hint="tracemark check")
     add(name, lines, locations)

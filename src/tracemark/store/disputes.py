@@ -16,7 +16,7 @@ from tracemark.store.deciding import refuted_by_content, settling, void_among
 from tracemark.store.layout import Layout
 from tracemark.store.selection import Decisions, Excludes
 from tracemark.store.state import of_harness
-from tracemark.store.statements import restated
+from tracemark.store.statements import restated_apart
 
 _BATCH = 256
 
@@ -33,11 +33,7 @@ def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: 
     """
     with ExitStack() as opened:
         catalogue = Asked.open(layout, opened)
-        try:
-            void: dict[str, str] = catalogue.ask(lambda reader: _void(reader, layout, stamps, excludes), {})
-        except (IntegrityError, OSError):
-            # what is damaged, or cannot be read, is a finding already
-            return catalogue.findings
+        void: dict[str, str] = catalogue.ask(lambda reader: _void(reader, layout, stamps, excludes), {})
     return [*catalogue.findings, *(decision_refuted(trace, excluded) for trace, excluded in sorted(void.items()))]
 
 
@@ -60,11 +56,7 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
     """
     with ExitStack() as opened:
         catalogue = Asked.open(layout, opened)
-        try:
-            found: list[tuple[str, list[str]]] = catalogue.ask(lambda reader: _undecided(reader, layout, decisions), [])
-        except (IntegrityError, OSError):
-            # what is damaged, or cannot be read, is a finding already
-            return catalogue.findings
+        found: list[tuple[str, list[str]]] = catalogue.ask(lambda reader: _undecided(reader, layout, decisions), [])
     if not found:
         return catalogue.findings
     number, first = len(found), found[0][0]
@@ -99,7 +91,7 @@ def _disputes(catalogue: Reader, layout: Layout) -> Iterator[tuple[str, tuple[st
         if identity not in lagging:
             yield identity.hex(), conflicts
     for start in range(0, len(stale), _BATCH):
-        for identity, now in restated(catalogue, layout, stale[start : start + _BATCH]).items():
+        for identity, now in restated_apart(catalogue, layout, stale[start : start + _BATCH])[0].items():
             if now.conflicts:
                 yield identity.hex(), now.conflicts
 
@@ -107,7 +99,25 @@ def _disputes(catalogue: Reader, layout: Layout) -> Iterator[tuple[str, tuple[st
 def _void(
     catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
 ) -> dict[str, str]:
-    """Return those of the decisions `stamps` that cannot hold; the catalogue's states are not asked, they may lag."""
+    """Return those of the decisions `stamps` that cannot hold, as far as what they are held to can be read."""
+    if not stamps:
+        return {}
+    try:
+        return _void_among(catalogue, layout, stamps, excludes)
+    except (IntegrityError, OSError):
+        # what is damaged, or cannot be read, is a finding already
+        if len(stamps) == 1:
+            return {}
+    ordered = list(stamps.items())
+    parts = ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
+    first, second = (_void(catalogue, layout, dict(part), excludes) for part in parts)
+    return first | second
+
+
+def _void_among(
+    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
+) -> dict[str, str]:
+    # the catalogue's states are not asked, they may lag
     ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
     void = void_among(catalogue, layout, stamps, ids)
     if excludes is None:

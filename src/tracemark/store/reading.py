@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
+from tracemark.durable import why_unread
 from tracemark.errors import IntegrityError, UnknownNameError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store import deciding
@@ -24,7 +25,7 @@ from tracemark.store.row import trajectory_of, trajectory_slice
 from tracemark.store.segment import Location, read_line, read_lines
 from tracemark.store.selection import Batch, Decisions, Selection, State
 from tracemark.store.state import Statement
-from tracemark.store.statements import refresh, statements, untrue
+from tracemark.store.statements import left_aside, refresh, statements, untrue
 
 SHORTEST_PREFIX = 6
 """How many hexadecimal digits of an id must be given at least."""
@@ -48,6 +49,9 @@ class Reading:
     def __init__(self, layout: Layout, catalogue: Catalogue) -> None:
         self.layout = layout
         self.catalogue = catalogue
+        self.findings: list[Finding] = []
+        """What went wrong beside the work itself: files that are stored and could not be indexed, or that say something
+        of traces nobody asked about and cannot be read."""
 
     def lookup(self, ids: Iterable[str]) -> dict[str, Stored]:
         """Return the rows, as first stated, of those of `ids` (64 hexadecimal digits each) that are stored."""
@@ -118,7 +122,7 @@ class Reading:
         stored = self.lookup([trace_id]).get(trace_id)
         if stored is None:
             raise UnknownNameError(f"there is no trace {trace_id}", hint="tracemark traces list")
-        line = read_line(self.layout.path(stored.file), stored.location)
+        line = self._line(stored.file, stored.location)
         trajectory_of(line, trace_id)
         return line
 
@@ -139,13 +143,13 @@ class Reading:
         Args:
             selection: what is wanted.
             decisions: the ledger's decisions; those about traces that cannot be wanted are not held to the content.
-            damaged: takes a finding for each decision that is not applied, because what it must be held to cannot be
-                read; None makes that an error.
+            damaged: takes a finding for what is not applied, statements and decisions, because it, or what a decision
+                must be held to, cannot be read; None makes that an error where it is about a trace that is asked for.
 
         Raises:
             IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
         """
-        refresh(self.catalogue, self.layout)
+        self._refresh(selection.traces, damaged)
         decisions = deciding.barring(self.catalogue, decisions)
         # a decision may give any trace any fingerprint, or take it away, so the catalogue cannot tell then
         fingerprints = None if decisions.stamps or decisions.void else selection.fingerprints
@@ -172,7 +176,7 @@ class Reading:
         Raises:
             IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
         """
-        refresh(self.catalogue, self.layout)
+        self._refresh(about)
         return deciding.applied(self.catalogue, self.layout, decisions, about)
 
     def state(self, trace_id: str, decisions: Decisions = _NOTHING) -> State:
@@ -243,26 +247,30 @@ class Reading:
                 hint="tracemark reindex, then again",
             )
 
-    def annotations(self, kind: str | None = None, trace_id: str | None = None) -> Iterator[Note]:
+    def annotations(
+        self, kind: str | None = None, trace_id: str | None = None, damaged: list[Finding] | None = None
+    ) -> Iterator[Note]:
         """Yield the annotations in force.
 
         Args:
             kind: only of this kind; None for all.
             trace_id: only about this trace; None for all.
+            damaged: takes a finding for each file that cannot be read, and its annotations are left out; None makes
+                that an error.
 
         Raises:
             IntegrityError: when a file of annotations is damaged.
         """
         trace = None if trace_id is None else bytes.fromhex(trace_id)
-        return self._notes(self.catalogue.annotations(kind, trace))
+        return self._notes(self.catalogue.annotations(kind, trace), damaged)
 
-    def exports_of(self, trace_id: str) -> Iterator[Note]:
-        """Yield the annotations of the exports that took a trace.
+    def exports_of(self, trace_id: str, damaged: list[Finding] | None = None) -> Iterator[Note]:
+        """Yield the annotations of the exports that took a trace; see `annotations`.
 
         Raises:
             IntegrityError: when a file of annotations is damaged.
         """
-        return self._notes(self.catalogue.exports_of(bytes.fromhex(trace_id)))
+        return self._notes(self.catalogue.exports_of(bytes.fromhex(trace_id)), damaged)
 
     def find(self, words: str, limit: int = 50) -> list[str]:
         """Return the ids of traces in whose search text all `words` occur, best first, at most `limit`."""
@@ -300,12 +308,27 @@ class Reading:
             IntegrityError: when a file that holds a statement which must be read is damaged.
         """
         while True:
-            refresh(self.catalogue, self.layout)
+            self._refresh(None)
             with self.catalogue.unchanging():
                 # another process may have stored a statement since
                 if not self.catalogue.stale(1):
                     yield
                     return
+
+    def _refresh(self, about: Collection[str] | None, damaged: list[Finding] | None = None) -> None:
+        """Bring the present states up to date, as far as the statements can be read.
+
+        Args:
+            about: ids of the only traces that are asked for; None for all.
+            damaged: takes a finding for each file that cannot be read; None makes that an error where it says something
+                of a trace that is asked for.
+        """
+        unread = refresh(self.catalogue, self.layout)
+        asked = [error for identity, error in unread.items() if about is None or identity.hex() in about]
+        if asked and damaged is None:
+            raise asked[0]
+        taking = self.findings if damaged is None else damaged
+        taking += [problem for problem in left_aside(unread) if problem not in taking]
 
     def _judged(
         self,
@@ -329,9 +352,27 @@ class Reading:
             return undecided
         return replace(undecided, void={**undecided.void, trace: fingerprint or ""})
 
-    def _notes(self, places: Iterable[tuple[bytes, str, Location]]) -> Iterator[Note]:
+    def _notes(self, places: Iterable[tuple[bytes, str, Location]], damaged: list[Finding] | None) -> Iterator[Note]:
         for name, file, location in places:
-            line = read_line(self.layout.path(file), location)
-            if digest.sha256(line) != name.hex():
-                raise IntegrityError("a stored annotation is not what its digest says", where=file)
-            yield Note(name.hex(), digest.load_canonical(line))
+            try:
+                note = self._note(name, file, location)
+            except IntegrityError as error:
+                if damaged is None:
+                    raise
+                if all(one.where != file for one in damaged):
+                    damaged.append(finding("file-damaged", file, f"{error.message}: what it records is left out"))
+            else:
+                yield note
+
+    def _line(self, file: str, location: Location) -> bytes:
+        try:
+            return read_line(self.layout.path(file), location)
+        except OSError as error:
+            message = f"a stored file cannot be read: {why_unread(error)[0]}"
+            raise IntegrityError(message, where=file, hint="tracemark check") from None
+
+    def _note(self, name: bytes, file: str, location: Location) -> Note:
+        line = self._line(file, location)
+        if digest.sha256(line) != name.hex():
+            raise IntegrityError("a stored annotation is not what its digest says", where=file)
+        return Note(name.hex(), digest.load_canonical(line))

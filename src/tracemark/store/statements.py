@@ -6,11 +6,14 @@ joined, and the difference to the first statement is kept in the catalogue, so t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from tracemark import digest
 from tracemark.digest import JSON
+from tracemark.durable import why_unread
+from tracemark.errors import IntegrityError
+from tracemark.findings import Finding, finding
 from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Catalogue, Reader, Restated
@@ -47,18 +50,37 @@ def statements(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> dic
     return found
 
 
-def refresh(catalogue: Catalogue, layout: Layout) -> None:
+def refresh(catalogue: Catalogue, layout: Layout) -> dict[bytes, IntegrityError]:
     """Make the restated rows of all stale traces again.
 
-    Raises:
-        IntegrityError: when a file that holds a statement is damaged.
+    Returns:
+        The traces of which a statement cannot be read, and why; their rows are as before, and stale.
     """
-    while catalogue.stale(1):
+    unread: dict[bytes, IntegrityError] = {}
+    while len(catalogue.stale(len(unread) + 1)) > len(unread):
         # in one transaction, lest another process add a statement between the reading and the writing
         with catalogue.transaction():
-            ids = catalogue.stale(_BATCH)
-            found = restated(catalogue, layout, ids)
-            catalogue.restate([(i, found.get(i)) for i in ids])
+            ids = [i for i in catalogue.stale(len(unread) + _BATCH) if i not in unread]
+            found, failed = restated_apart(catalogue, layout, ids)
+            catalogue.restate([(i, found.get(i)) for i in ids if i not in failed])
+        unread |= failed
+    return unread
+
+
+def left_aside(unread: Mapping[bytes, IntegrityError]) -> list[Finding]:
+    """Return a finding for each file that kept the statements about a trace from being read, see `refresh`."""
+    by_file: dict[tuple[str, str], list[bytes]] = {}
+    for identity, error in unread.items():
+        by_file.setdefault((error.where or "", error.message), []).append(identity)
+    return [
+        finding("file-damaged", where, f"{message}: what was stated since of {_counted(ids)} is not applied")
+        for (where, message), ids in sorted(by_file.items())
+    ]
+
+
+def _counted(ids: Sequence[bytes]) -> str:
+    shown = f"trace {ids[0].hex()[:12]}"
+    return shown if len(ids) == 1 else f"{len(ids)} traces ({shown}, …)"
 
 
 def untrue(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> list[bytes]:
@@ -88,16 +110,43 @@ def restated(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> dict[
     return {i: state for i, state in found.items() if state is not None}
 
 
+def restated_apart(
+    catalogue: Reader, layout: Layout, ids: Sequence[bytes]
+) -> tuple[dict[bytes, Restated], dict[bytes, IntegrityError]]:
+    """Return what `restated` does, and the traces of which a statement cannot be read, with the reason."""
+    try:
+        return restated(catalogue, layout, ids), {}
+    except IntegrityError as error:
+        if len(ids) == 1:
+            return {}, {ids[0]: error}
+    half = len(ids) // 2
+    first, second = (restated_apart(catalogue, layout, part) for part in (ids[:half], ids[half:]))
+    return first[0] | second[0], first[1] | second[1]
+
+
 def _read(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> Iterator[tuple[bytes, str, Statement]]:
     for file, group in groupby(catalogue.statement_places(ids), key=lambda place: place[3]):
         places = list(group)
-        for place, line in zip(places, read_lines(layout.path(file), [p[4] for p in places]), strict=True):
-            trace, kind, name = place[:3]
-            yield trace, kind, _statement(name.hex(), kind, line)
+        try:
+            for place, line in zip(places, read_lines(layout.path(file), [p[4] for p in places]), strict=True):
+                trace, kind, name = place[:3]
+                yield trace, kind, _statement(name.hex(), kind, line)
+        except IntegrityError as error:
+            raise _unread(error.message, file) from None
+        except OSError as error:
+            raise _unread(f"a stored file cannot be read: {why_unread(error)[0]}", file) from None
+        except digest.NotJSONError as error:
+            raise _unread(f"a stored file is damaged: {error}", file) from None
+
+
+def _unread(message: str, file: str) -> IntegrityError:
+    return IntegrityError(message, where=file, hint="tracemark check")
 
 
 def _statement(name: str, kind: str, line: bytes) -> Statement:
     if kind in (STAMPS, OUTCOMES):
+        if digest.sha256(line) != name:
+            raise IntegrityError("a stored annotation is not what its digest says")
         annotation: dict[str, JSON] = digest.load_canonical(line)
         value, source = annotation["value"], (annotation["tool"].get("parameters") or {}).get("source")
         if kind == STAMPS:

@@ -42,11 +42,6 @@ from tracemark.store.segment import Location, Packer
 class Store(Reading):
     """An open store. Use `Store.open`; usable as a context manager."""
 
-    def __init__(self, layout: Layout, catalogue: Catalogue) -> None:
-        super().__init__(layout, catalogue)
-        self.findings: list[Finding] = []
-        """What went wrong beside the work itself, such as files that are stored and could not be indexed."""
-
     @classmethod
     def open(cls, root: Path, *, create: bool = False, catalogue: Path | None = None) -> Self:
         """Open the store of the corpus at `root` and make its catalogue equal to the folder.
