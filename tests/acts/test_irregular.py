@@ -227,3 +227,21 @@ def test_whatever_stands_in_place_of_a_file_is_named(corpus: Path, name: str, ki
 def test_what_stands_in_place_of_a_lock_is_no_bug(corpus: Path, name: str, kind: str) -> None:
     put(kind, corpus / name)
     require_ended(corpus, [["harness", "accept", "desk_b", "--reason", "better"], ["ingest", "inbox"], ["reindex"]])
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_a_pipe_beside_the_catalogue_is_named_and_nothing_waits_for_it(corpus: Path, end: str) -> None:
+    path = corpus / ".tracemark" / f"catalogue.db{end}"
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    said = require_ended(corpus, [["check"], ["traces", "list"], ["reindex"]])
+    assert f"at: {path.name}" in said
+    assert "warning catalogue-differs catalogue.db: the catalogue cannot be read: it is a pipe" in said
+
+
+def test_what_stands_in_place_of_the_folder_of_locks_is_named_without_a_path_of_the_machine(corpus: Path) -> None:
+    shutil.rmtree(corpus / ".tracemark" / "locks")
+    (corpus / ".tracemark" / "locks").touch()
+    said = require_ended(corpus, [["traces", "list"]])
+    assert "the catalogue cannot be used: File exists" in said
+    assert str(corpus) not in said

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tracemark.durable import is_locked
-from tracemark.errors import TracemarkError, UsageError
+from tracemark.errors import IrregularFileError, TracemarkError, UsageError
 from tracemark.runner.journal import Journal, claim, free_path
 
 
@@ -29,6 +29,12 @@ def test_it_is_locked_from_its_creation_until_it_is_closed(tmp_path: Path) -> No
     journal.close()
     journal.close()
     assert not is_locked(journal.path)
+
+
+def test_a_pipe_of_its_name_is_never_written_to(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.journal.jsonl")
+    with pytest.raises(IrregularFileError, match="it is a pipe"):
+        Journal(tmp_path / "x.journal.jsonl")
 
 
 @pytest.mark.parametrize("closed", [True, False])

@@ -6,8 +6,9 @@ Checking opens no store, which would make the catalogue again: it asks what is t
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from tracemark.durable import require_regular, why_unread
@@ -19,7 +20,22 @@ from tracemark.store.layout import Layout
 MAKE_ROOM = "move what is in the way, or check its permissions, then tracemark reindex"
 """What helps where something else stands in place of the catalogue."""
 
+_BESIDE = ("", "-wal", "-shm", "-journal")
+"""How the names of the files end that SQLite opens, after that of the database."""
+
 _Answer = TypeVar("_Answer")
+
+
+def require_files(catalogue: Path) -> None:
+    """Make sure that nothing stands in place of the files of a catalogue: SQLite would wait for a pipe.
+
+    Raises:
+        OSError: when nobody can tell.
+        IrregularFileError: when one is no file; it was not opened.
+    """
+    for end in _BESIDE:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            require_regular(Path(f"{catalogue}{end}"))
 
 
 @dataclass(slots=True)
@@ -37,7 +53,8 @@ class Asked:
         """Open the catalogue of a corpus, for as long as `opened` is."""
         asked = cls(layout.catalogue.name)
         try:
-            require_regular(layout.catalogue)
+            require_files(layout.catalogue)
+            layout.catalogue.stat()
         except (FileNotFoundError, NotADirectoryError):
             asked._give_up("there is no catalogue; any command that opens the store makes it")
             return asked

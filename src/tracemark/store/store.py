@@ -21,7 +21,6 @@ from tracemark.durable import (
     lock,
     make_folder,
     publish,
-    require_regular,
     set_aside,
     temporary_folder,
     write_atomic,
@@ -29,7 +28,7 @@ from tracemark.durable import (
 from tracemark.errors import IntegrityError, IrregularFileError, LockedError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
-from tracemark.store.asked import MAKE_ROOM
+from tracemark.store.asked import MAKE_ROOM, require_files
 from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError, is_damage
 from tracemark.store.catchup import TOLERATED, attempt, catch_up, enter
 from tracemark.store.draft import SegmentDraft
@@ -269,12 +268,12 @@ def _lines(values: Iterable[Mapping[str, JSON]]) -> Iterator[tuple[bytes, Mappin
 
 def _open_catalogue(layout: Layout) -> Catalogue:
     try:
-        require_regular(layout.catalogue)
+        require_files(layout.catalogue)
     except IrregularFileError as error:
         message = f"the catalogue cannot be used: {error.message}"
-        raise IrregularFileError(message, where=layout.catalogue.name, hint=MAKE_ROOM) from None
+        raise IrregularFileError(message, where=error.where, hint=MAKE_ROOM) from None
     except OSError:
-        # it is missing and will be made, or SQLite says what is wrong
+        # SQLite says what is wrong
         pass
     return Catalogue(layout.catalogue, layout.locks / "catalogue")
 
@@ -300,8 +299,9 @@ def _usable(layout: Layout) -> Iterator[None]:
 def _unusable(layout: Layout, error: Exception) -> TracemarkError:
     if "locked" in str(error) or "busy" in str(error):
         return LockedError("another process holds the catalogue", where=layout.catalogue.name, hint="try again later")
+    reason = error.strerror if isinstance(error, OSError) else error
     return UsageError(
-        f"the catalogue cannot be used: {error}",
+        f"the catalogue cannot be used: {reason}",
         where=layout.catalogue.name,
         hint=f"make room, or name a file on a local disk that can be written: {CATALOGUE}=FILE",
     )
