@@ -155,6 +155,7 @@ REFUSED: dict[str, tuple[Callable[[Recorder], Any], str]] = {
     ),
     "an object as message": (lambda rec: rec.agent({"text": "x"}), "message"),
     "metrics of another type": (lambda rec: rec.agent("", metrics={"prompt_tokens": 1.0}), r"metrics\.prompt_tokens"),
+    "a price beyond a double": (lambda rec: rec.agent("", metrics={"cost_usd": 10**400}), r"metrics\.cost_usd"),
     "metrics that are a text": (lambda rec: rec.agent("", metrics="1"), "metrics"),
     "a member that is there twice": (
         lambda rec: rec.agent("", metrics={"a": 1, "extra": {"a": 2}}),

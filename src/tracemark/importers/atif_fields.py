@@ -5,6 +5,7 @@ These are tests of kind, looser than the models: what they pass may still be ref
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +28,10 @@ def _is_integer(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether `value` is a number and no truth value."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Return whether `value` is a number that a double can hold, and no truth value."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return abs(value) <= sys.float_info.max
+    return isinstance(value, float)
 
 
 def _is_object(value: Any) -> bool:

@@ -4,11 +4,13 @@ A fast schema is narrower than its model: what it accepts, the model accepts too
 which the reader checks beside it); what it does not accept is judged by the model. `docs/make_schemas.py` writes each
 one beside its model.
 
-They are of draft 4, the last one to which `1.0` is no integer: as little as it is to the models.
+They are of draft 4, the last one to which `1.0` is no integer: as little as it is to the models. To which in turn an
+integer beyond a double is no number, so numbers have limits.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 DRAFT = "http://json-schema.org/draft-04/schema#"
@@ -22,7 +24,7 @@ def made_of(schema: dict[str, Any], module: str) -> dict[str, Any]:
         schema: as pydantic gives it, already narrowed.
         module: file name of the model's module, for the reader of the schema.
     """
-    bare = _without_words(schema)
+    bare = _limited(_without_words(schema))
     definitions = bare.get("$defs", {})
     while unnamed := [name for name in definitions if f"'#/$defs/{name}'" not in str(bare)]:
         for name in unnamed:
@@ -52,3 +54,16 @@ def _without_words(node: Any) -> Any:
         else _without_words(value)
         for key, value in kept.items()
     }
+
+
+def _limited(node: Any) -> Any:
+    """Return a schema in which every number has limits: those of a double, where it has none of its own."""
+    if isinstance(node, list):
+        return [_limited(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    limited = {key: _limited(value) for key, value in node.items()}
+    kinds = node.get("type")
+    if kinds == "number" or (isinstance(kinds, list) and "number" in kinds):
+        return {"minimum": -sys.float_info.max, "maximum": sys.float_info.max, **limited}
+    return limited
