@@ -67,7 +67,8 @@ class Pairing(NamedTuple):
     pairs: dict[str, Pair]
     """Name and message of each template of position `first` that takes one, on the way that is told."""
     proved: list[str]
-    """Names of the templates that a message proves, whichever way without more faults of the first kind is gone."""
+    """Names of the templates that a message proves, whichever way without more faults of the first kind is gone; ways
+    on which a template does not take the message in turn, although it can have given it, are not asked."""
 
 
 class _Turn(NamedTuple):
@@ -173,11 +174,11 @@ def pair(
     known = {} if renderings is None else renderings
     turns = [_Turn(template, known.get(template.name)) for template in role.first]
     first = [turn for turn in turns if turn.renderings is None or any(turn.renderings)]
-    told = [template for template in role.anywhere if template.pattern is not None]
-    shown = [(template.name, [template.fits(text, separator) for text in texts]) for template in told]
+    comparable = [template for template in role.anywhere if template.pattern is not None]
+    shown = [(template.name, [template.fits(text, separator) for text in texts]) for template in comparable]
     said = {text for template in role.anywhere for text in known.get(template.name, ())}
     given = [text in said or any(fits[i] is not None for _, fits in shown) for i, text in enumerate(texts)]
-    unknown = len(told) < len(role.anywhere)
+    unknown = len(comparable) < len(role.anywhere)
 
     if unknown or any(given) or any(turn.optional for turn in first):
         charged = renderings is not None and not unknown
