@@ -11,9 +11,11 @@ from tracemark import digest
 from tracemark.acts import export_job
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.fitting import Fitting
+from tracemark.acts.ingest_job import line_of
+from tracemark.acts.provenance import content_in
 from tracemark.errors import ExportRefusedError
-from tracemark.harness.match import fits
-from tracemark.importers.atif import content_of
+from tracemark.harness.match import Content, fits
+from tracemark.store.row import head_of, trajectory_slice
 from tracemark.store.selection import Selection
 
 from .conftest import SCHEMA, Shop, document, write_version
@@ -25,7 +27,7 @@ def lines(root: Path) -> list[bytes]:
 
 
 def seen(shop: Shop, fitting: Fitting, line: bytes) -> list[str]:
-    return fitting.of(line, content_of(digest.load_canonical(line)["trajectory"]))
+    return fitting.of(line, content_in(digest.load_canonical(line)))
 
 
 def names(shop: Shop, fingerprints: list[str] | None) -> list[str]:
@@ -83,14 +85,29 @@ def test_at_most_is_never_less_than_what_fits(shop: Shop) -> None:
     fitting = Fitting(list(Corpus(shop.root).matchers.values()))
     for line in lines(shop.root):
         exact = seen(shop, fitting, line)
-        assert exact == fits(Corpus(shop.root).matchers.values(), content_of(digest.load_canonical(line)["trajectory"]))
+        assert exact == fits(Corpus(shop.root).matchers.values(), content_in(digest.load_canonical(line)))
         assert set(exact) <= set(fitting.at_most(line) or [])
+
+
+@pytest.mark.parametrize("first", ["t-0", "part"])
+def test_a_stamp_that_a_sub_agents_document_shares_with_a_run_excludes_nothing_for_it(shop: Shop, first: str) -> None:
+    shop.ingest([document("part", role="subagent")], "desk_a", "part")
+    found = by_task(shop)
+    # as a document from another store, whose importer noted of the part what it would of a run
+    run, part = head_of(found["t-0"]), head_of(found["part"])
+    said = {"harness": run["harness"], "outcome": run["outcome"], "run": part["run"]}
+    found["part"] = line_of(digest.canonical(said), part["source"], trajectory_slice(found["part"]))
+    fitting = Fitting(list(Corpus(shop.root).matchers.values()))
+    seen(shop, fitting, found[first])
+    assert set(seen(shop, fitting, found["part"])) == set(Corpus(shop.root).by_fingerprint)
+    assert fitting.at_most(found["part"]) is None
+    assert "desk_a" in names(shop, fitting.at_most(found["t-1"]))
 
 
 def test_a_part_that_is_called_outcome_says_nothing_of_others() -> None:
     line = b'{"format":"f","harness":{"declared":{"parts":{"a":1,"outcome":{"digest":"x"}}}},"outcome":{},"run":{}}'
     fitting = Fitting([])
-    assert fitting.of(line, content_of({"agent": {"name": "a"}, "steps": []})) == []
+    assert fitting.of(line, Content()) == []
     assert fitting.at_most(line) == []
 
 

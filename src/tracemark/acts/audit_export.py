@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.export import KIND, terms_of
+from tracemark.acts.provenance import content_in
 from tracemark.acts.pulled import not_pulled
 from tracemark.durable import read_regular
 from tracemark.errors import IntegrityError, IrregularFileError, UnknownNameError
@@ -19,7 +20,6 @@ from tracemark.exporters.head import head_in, require_same
 from tracemark.exporters.select import facts
 from tracemark.findings import Report
 from tracemark.harness.match import fits
-from tracemark.importers.atif import content_of
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.store import Store
 
@@ -59,7 +59,7 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
             terms=terms_of(corpus),
             fetch=_Fetch(store, corpus.store_decisions, _named_rows(folder)),
             tools=cache(corpus.offered),
-            fits=lambda trajectory: fits(corpus.matchers.values(), content_of(trajectory)),
+            fits=lambda line: fits(corpus.matchers.values(), content_in(line)),
             recorded=recorded,
         )
         audited = exports.audit(folder, present)

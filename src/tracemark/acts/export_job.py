@@ -14,13 +14,13 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.fitting import Fitting
+from tracemark.acts.provenance import content_in
 from tracemark.exporters import sft
 from tracemark.exporters.head import Head, require_same, require_same_conduct
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, Verdict, judge
 from tracemark.harness.match import Matcher
 from tracemark.harness.version import Harness
-from tracemark.importers.atif import content_of
-from tracemark.store.row import trajectory_of
+from tracemark.store.row import head_of, trajectory_of
 from tracemark.store.segment import Location, read_lines
 
 
@@ -102,5 +102,8 @@ def _judge(line: bytes, known: Facts, job: ExportJob, fitting: Fitting) -> tuple
         rendered.append(sft.render(trajectory, known, job.bound.get(known.fingerprint or "")))
         return rendered[0].untrainable
 
-    verdict = judge(known, job.terms, lambda: fitting.of(line, content_of(trajectory)), untrainable)
+    def fits() -> list[str]:
+        return fitting.of(line, content_in({"run": head_of(line)["run"], "trajectory": trajectory}))
+
+    verdict = judge(known, job.terms, fits, untrainable)
     return verdict, rendered[0].line if rendered and verdict.reason is None else None

@@ -2,7 +2,8 @@
 
 Traces of equal stamps show the same tools and the same system prompts, for a stamp holds the digests of both. So a
 harness that those alone exclude for one trace is excluded for all of them, and most siblings are: they differ in what
-the model is shown first. What is left may be excluded by the rest of a trace, which takes reading it whole.
+the model is shown first. What is left may be excluded by the rest of a trace, which takes reading it whole. A
+sub-agent's document is compared with nothing, so a stamp that it shares with other traces excludes nothing for it.
 
 Invariants:
 - `of` is exact, whatever was seen before;
@@ -18,6 +19,7 @@ from tracemark import digest
 from tracemark.harness.match import Content, Matcher, fits
 
 _OUTCOME = b',"outcome":'
+_SUBAGENT = b'"role":"subagent"'
 _MOST = 256
 
 
@@ -45,7 +47,12 @@ class Fitting:
         return fits(self._matchers, content)
 
     def at_most(self, line: bytes) -> list[str] | None:
-        """Return the fingerprints that the stamp of a stored trace leaves open; None when no such stamp was seen."""
+        """Return the fingerprints that the stamp of a stored trace leaves open.
+
+        None when no such stamp was seen, and when the line may be that of a sub-agent's document.
+        """
+        if _SUBAGENT in line:
+            return None
         return self._by_stamp.get(_stamp_in(line))
 
 

@@ -52,7 +52,7 @@ class Present:
     tools: Callable[[str], Sequence[dict[str, Any]] | None]
     """Gives the definitions of the tools of the harness of a fingerprint; None when nobody knows that harness."""
     fits: Callable[[dict[str, Any]], Collection[str]]
-    """Gives the known fingerprints that the content of a trajectory does not exclude; asked under `unique` only."""
+    """Gives the known fingerprints that the content of a line, parsed, does not exclude; asked under `unique` only."""
     recorded: frozenset[str] | None = None
     """Digests of the manifests that `exports.sft` annotations record; None when that is not to be judged."""
 
@@ -279,14 +279,15 @@ def _now(found: Found, present: Present) -> tuple[sft.Rendered | None, Verdict]:
     """Return the row that a trace gives now, None when it cannot be read, and what the filter says of it now."""
     known = found.facts
     try:
-        trajectory = digest.load_canonical(found.line)["trajectory"]
+        line = digest.load_canonical(found.line)
+        trajectory = line["trajectory"]
     except (digest.NotJSONError, KeyError, TypeError):
         try:
             return None, judge(known, present.terms)
         except ContentNeededError:
             return None, Verdict(None)
     fresh = sft.render(trajectory, known, present.tools(known.fingerprint or ""))
-    return fresh, judge(known, present.terms, lambda: present.fits(trajectory), lambda: fresh.untrainable)
+    return fresh, judge(known, present.terms, lambda: present.fits(line), lambda: fresh.untrainable)
 
 
 def _of_standing(trace_id: str, where: str, known: Facts, verdict: Verdict) -> Iterator[Finding]:
