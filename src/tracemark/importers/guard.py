@@ -2,10 +2,15 @@
 
 Importers raise for no content, so whatever they raise is a bug of theirs, and no reason to leave the rest of a source
 unread.
+
+Invariant:
+- what is kept of an error names no place on this machine: a corpus is given away.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +21,7 @@ FAILED = "importer-failed"
 """Code of the refusal of what an importer failed on."""
 
 _SHOWN = 200
+_ABSOLUTE = re.compile(r"""(?<![\w.~-])/[^/\s'"`,;:()\[\]{}<>]+""")
 
 
 def guarded(importer: str, document: Record | Document, read: Callable[[], Imported | Refused]) -> Imported | Refused:
@@ -52,9 +58,21 @@ def refuse_failed(importer: str, document: Record | Document, fault: Exception) 
 
 
 def worded(fault: Exception) -> str:
-    """Return an exception in words, with the place in the program that raised it."""
+    """Return an exception in words, with the place in the program that raised it.
+
+    Of an error of the operating system the file's name is left out, and any other message ends where it quotes a path.
+    """
     at = fault.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     place = "" if at is None else f" ({Path(at.tb_frame.f_code.co_filename).name}, line {at.tb_lineno})"
-    return f"{type(fault).__name__}: {str(fault)[:_SHOWN]}{place}"
+    said = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+    return f"{type(fault).__name__}: {_without_path(said)[:_SHOWN]}{place}"
+
+
+def _without_path(text: str) -> str:
+    """Return a text up to the first absolute path of this machine; where that ends, spaces in it leave open."""
+    for found in _ABSOLUTE.finditer(text):
+        if os.path.lexists(found[0]):
+            return f"{text[: found.start()]}…"
+    return text
