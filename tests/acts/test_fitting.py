@@ -111,6 +111,14 @@ def test_a_part_that_is_called_outcome_says_nothing_of_others() -> None:
     assert fitting.at_most(line) == []
 
 
+def test_a_long_stamp_is_not_remembered() -> None:
+    name = "x" * 300_000
+    line = f'{{"format":"f","harness":{{"name":"{name}"}},"outcome":{{}},"run":{{}}}}'.encode()
+    fitting = Fitting([])
+    assert fitting.of(line, Content()) == []
+    assert fitting.at_most(line) is None
+
+
 def test_a_failure_is_not_read_when_its_stamp_tells_the_first_reason(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

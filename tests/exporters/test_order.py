@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -117,3 +118,12 @@ def test_many_sets_of_arguments_are_ordered_alike() -> None:
     known = order.Arguments({"properties": {"z": {}}})
     for number in range(1000):
         assert list(known.arranged({f"a{number}": 1, "z": 2})) == ["z", f"a{number}"]
+
+
+@pytest.mark.parametrize(("length", "kept"), [(10, True), (5000, False)])
+def test_arguments_with_long_names_are_arranged_like_others_and_not_remembered(length: int, kept: bool) -> None:
+    known = order.Arguments({"properties": {"b": {}, "a": {}}})
+    name = "c" * length
+    before = sys.getrefcount(name)
+    assert list(known.arranged({"a": 1, name: 3, "b": 2})) == ["b", "a", name]
+    assert (sys.getrefcount(name) > before) is kept

@@ -411,3 +411,13 @@ def test_the_order_in_which_a_document_came_changes_nothing(given_: dict[str, An
         document = trajectory(USER, act({**call("move"), "arguments": arguments}), tools=[SENT])
         lines |= {sft.render(document, KNOWN, [SENT]).line, sft.render(stored(document), KNOWN, [SENT]).line}
     assert len(lines) == 1
+
+
+@pytest.mark.parametrize(("length", "kept"), [(100, 1), (300_000, 0)])
+def test_long_definitions_of_tools_give_the_same_rows_and_are_not_remembered(length: int, kept: int) -> None:
+    described = {**TOOL["function"], "description": "x" * length}  # type: ignore[dict-item]
+    tools = [{"type": "function", "function": described}]
+    sft._remembered.cache_clear()
+    for _ in range(2):
+        assert row(trajectory(USER, END, tools=tools))["tools"] == tools
+    assert sft._remembered.cache_info().currsize == kept

@@ -1,6 +1,7 @@
 """Which harnesses the content of a trace corroborates, leaves open, or excludes."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -477,3 +478,14 @@ def test_each_terminus_2_trace_is_corroborated_by_one_template_and_contradicted_
 def test_a_hostile_message_is_judged_without_backtracking(matcher: Any) -> None:
     many = matcher(prompt_templates=[prompt("{x}" + "a{x}" * 400 + "b{x}")])
     assert many.judge(system("a" * 4_000_000)).contradicted
+
+
+@pytest.mark.parametrize(("length", "kept"), [(100, 1), (300_000, 0)])
+def test_long_lists_of_tools_are_judged_like_others_and_not_remembered(matcher: Any, length: int, kept: int) -> None:
+    judging = matcher(tool_bindings=bound(TOOL))
+    tools = [{**TOOL, "description": "x" * length}]
+    content = Content(tools=tools, tools_key=digest.canonical(tools))
+    before = sys.getrefcount(content.tools_key)
+    places = [[place.part for place in judging.judge(content).contradictions] for _ in range(2)]
+    after = sys.getrefcount(content.tools_key)
+    assert (after - before, places) == (kept, [["get"], ["get"]])

@@ -1,6 +1,7 @@
 """Which messages in front of the first reply the prompt templates of a harness can have given."""
 
 import re
+import sys
 from itertools import product
 from typing import Any
 
@@ -182,3 +183,15 @@ def test_what_may_stand_between_messages_tells_harnesses_apart(matcher: Any) -> 
     assert one.excludes(messages(REMINDER, A, role="user"))
     assert not two.excludes(messages(REMINDER, A, role="user"))
     assert one.compared != two.compared
+
+
+@pytest.mark.parametrize(
+    ("texts", "kept"), [(["x"], True), (["x" * 70_000], False), (["x"] * 500, True), (["x"] * 1000, False)]
+)
+def test_long_beginnings_are_judged_like_others_and_not_remembered(matcher: Any, texts: list[str], kept: bool) -> None:
+    declared = matcher(prompt_templates=templates(A))
+    content = messages(*texts)
+    before = sys.getrefcount(content.messages[0])
+    places = [declared.judge(content).contradictions[0][:3] for _ in range(2)]
+    after = sys.getrefcount(content.messages[0])
+    assert (after > before, places) == (kept, [("prompt_templates", "t0", 1)] * 2)

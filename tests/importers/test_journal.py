@@ -14,6 +14,7 @@ from tracemark import digest
 from tracemark.clock import FixedClock
 from tracemark.findings import CODES
 from tracemark.harness.loading import load
+from tracemark.importers import journal as importer
 from tracemark.importers.base import Context, Imported, Limits, Record, Refused
 from tracemark.importers.journal import IMPORTER, INTERRUPTED
 from tracemark.importers.source import plan, read
@@ -221,6 +222,16 @@ def test_a_damaged_snapshot_proves_nothing(journal: Path, damage: bytes) -> None
     assert trace.stamp is not None
     assert evidence(trace.stamp)["tool_bindings"] == "claimed"
     assert any("no sound snapshot" in repair for repair in trace.source["repairs"])
+
+
+@pytest.mark.parametrize(("length", "kept"), [(10, 1), (1_100_000, 0)])
+def test_long_snapshots_are_judged_like_others_and_not_remembered(journal: Path, length: int, kept: int) -> None:
+    (snapshot,) = journal.parent.glob("*.harness.json")
+    snapshot.write_bytes(b" " * length)
+    importer._remembered.cache_clear()
+    for _ in range(2):
+        assert any("no sound snapshot" in repair for repair in imported(journal).source["repairs"])
+    assert importer._remembered.cache_info().currsize == kept
 
 
 def test_an_edited_snapshot_proves_nothing(journal: Path) -> None:

@@ -21,6 +21,7 @@ from tracemark.harness.match import Content, Matcher, fits
 _OUTCOME = b',"outcome":'
 _SUBAGENT = b'"role":"subagent"'
 _MOST = 256
+_LONGEST = 262_144
 
 
 class Fitting:
@@ -42,7 +43,7 @@ class Fitting:
             content: what harnesses are compared with.
         """
         stamp = _stamp_in(line)
-        if stamp not in self._by_stamp and len(self._by_stamp) < _MOST:
+        if stamp not in self._by_stamp and len(self._by_stamp) < _MOST and len(stamp) <= _LONGEST:
             self._by_stamp[stamp] = fits(self._matchers, _common(stamp, content))
         return fits(self._matchers, content)
 

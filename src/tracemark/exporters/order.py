@@ -36,6 +36,7 @@ _ALTERNATIVES = ("allOf", "anyOf", "oneOf")
 _CONTAINERS = frozenset({dict, list})
 _MOST_PARTS = 64
 _MOST_FLAT = 256
+_LONGEST_FLAT = 4096
 
 
 def definition(tool: dict[str, JSON], own: JSON = None) -> dict[str, JSON]:
@@ -95,6 +96,8 @@ class Arguments:
         # nearly all calls are flat, and those of a tool name few sets of arguments
         names = tuple(arguments)
         if names not in self._flat:
+            if sum(map(len, names)) + len(names) > _LONGEST_FLAT:
+                return self._arranged_within(arguments)
             if len(self._flat) >= _MOST_FLAT:
                 self._flat.clear()
             self._flat[names] = tuple(self._arranged_within(arguments))

@@ -83,6 +83,8 @@ _UNLINKED = frozenset({"original_call_id", "original_source_call_id"})
 _ESCAPED = re.compile(rb"(\\+)ud[89a-f]")
 _PLAIN = frozenset({str, bool, float, type(None)})
 _UNKNOWN = order.Arguments(None)
+_CACHE = 64
+_CACHED_KEY = 262_144
 
 
 class Rendered(NamedTuple):
@@ -268,15 +270,15 @@ def _tools(
         if bound is None and called:
             raise _UntrainableError("tools-unknown")
         recorded = list(bound or ())
-    offered = _offered(digest.canonical(recorded, finite=True), digest.ordered(list(bound or ()), finite=True))
+    key = digest.canonical(recorded, finite=True), digest.ordered(list(bound or ()), finite=True)
+    offered = _remembered(*key) if sum(map(len, key)) <= _CACHED_KEY else _offered(*key)
     if isinstance(offered, str):
         raise _UntrainableError(offered)
     return offered
 
 
-@lru_cache(maxsize=256)
 def _offered(recorded: bytes, bound: bytes) -> _Offered | str:
-    """Return recorded definitions as functions, or the detail that says why not; most traces of a harness share theirs.
+    """Return recorded definitions as functions, or the detail that says why not.
 
     A definition that is wrapped already is kept to the letter, unless null members show that a table padded it.
     """
@@ -299,6 +301,10 @@ def _offered(recorded: bytes, bound: bytes) -> _Offered | str:
         return str(error)
     functions = [tool["function"] for tool in tools]
     return _Offered(tools, {tool["name"]: order.Arguments(tool.get("parameters")) for tool in reversed(functions)})
+
+
+_remembered = lru_cache(maxsize=_CACHE)(_offered)
+"""`_offered`, for most traces of a harness share their tools; it is asked for no very long ones."""
 
 
 def _reduced(definition: JSON) -> dict[str, JSON] | None:

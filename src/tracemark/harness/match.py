@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tracemark.harness.version import Harness
 
 _CACHE = 256
+_CACHED_KEY = 262_144
 
 
 @dataclass(slots=True)
@@ -45,7 +46,8 @@ class Content:
     tools: Sequence[dict[str, Any]] | None = None
     """Recorded tool definitions as the source holds them; None when it records none."""
     tools_key: bytes | None = None
-    """Canonical bytes of `tools`, which let equal lists be judged once; None means that they are not remembered."""
+    """Canonical bytes of `tools`, which let equal lists be judged once, unless they are very long; None means that they
+    are not remembered."""
     calls: Sequence[tuple[str, int | None, str]] = ()
     """(tool name, step id, answer) of each tool that the agent called: of its first call that was answered without an
     error (`ok`), else of its first call (`error`, or `none` when nothing answers it)."""
@@ -161,7 +163,7 @@ class Matcher:
         known = self._seen_tools.get(key) if key is not None else None
         if known is None:
             known = self._compare_tools(content.tools)
-            if key is not None:
+            if key is not None and len(key) <= _CACHED_KEY:
                 if len(self._seen_tools) >= _CACHE:
                     self._seen_tools.clear()
                 self._seen_tools[key] = known

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _CACHE = 256
 _CACHED_TEXT = 65_536
+_MESSAGE = 128
 
 
 class Difference(NamedTuple):
@@ -85,7 +86,8 @@ class Prompts:
             known = self._verdict(concerned, separator)
             if len(self._judged) >= _CACHE:
                 self._judged.clear()
-            if sum(len(text) for _, text, _ in concerned) <= _CACHED_TEXT:
+            # one without text takes room as well
+            if sum(_MESSAGE + len(text) for _, text, _ in concerned) <= _CACHED_TEXT:
                 self._judged[separator, concerned] = known
         return known
 

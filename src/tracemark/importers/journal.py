@@ -60,6 +60,7 @@ FORMAT = "tracemark/journal/1"
 """The format of a journal's first line."""
 
 _ANY_VERSION = "tracemark/journal/"
+_CACHED_SNAPSHOT = 1_048_576
 
 SUFFIX = JOURNAL_SUFFIX
 """How the name of a journal ends."""
@@ -362,7 +363,7 @@ def _doubt(harness: Mapping[str, Any], fingerprint: str, record: Record) -> str 
     raw = record.context.sibling(name)
     if raw is None:
         return f"no snapshot {name} lies beside the journal"
-    identity = _identity(raw)
+    identity = _remembered(raw) if len(raw) <= _CACHED_SNAPSHOT else _identity(raw)
     if identity is None:
         return f"{name} is no sound snapshot"
     stated = {component: dict(value["parts"]) for component, value in harness["components"].items()}
@@ -371,7 +372,6 @@ def _doubt(harness: Mapping[str, Any], fingerprint: str, record: Record) -> str 
     return None
 
 
-@lru_cache(maxsize=32)
 def _identity(raw: bytes) -> Identity | None:
     """Return the identity that a snapshot's own texts give; None when it is not sound."""
     try:
@@ -379,6 +379,9 @@ def _identity(raw: bytes) -> Identity | None:
     except TracemarkError:
         return None
 
+
+_remembered = lru_cache(maxsize=32)(_identity)
+"""`_identity`, for the journals of an inbox share few snapshots; it is asked for no very long one."""
 
 IMPORTER = JournalImporter()
 """The importer, as the registry names it."""
