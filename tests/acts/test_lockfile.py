@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from tracemark.acts import audit, lockfile
 from tracemark.acts.corpus import Corpus, open_store
@@ -38,6 +40,25 @@ STAGE = """\
 TEXT = HEAD + STAGE
 
 
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What the YAML library is given to read."""
+    given: list[object] = []
+    load = YAML.load
+
+    def noting(self: YAML, stream: object) -> object:
+        given.append(stream)
+        return load(self, stream)
+
+    monkeypatch.setattr(YAML, "load", noting)
+    return given
+
+
+def outs_of(root: Path, text: str) -> dict[str, dict[str, Any]]:
+    (root / lockfile.NAME).write_bytes(text.encode())
+    return lockfile.outs(root)
+
+
 def pins(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, Any]]:
     """Return what pinning asks of outputs."""
     return {path: (out["md5"], out.get("nfiles", 0)) for path, out in found.items() if str(out["md5"]).endswith(".dir")}
@@ -54,10 +75,14 @@ def pins(found: dict[str, dict[str, Any]]) -> dict[str, tuple[Any, Any]]:
         TEXT.replace("nfiles: 2", "nfiles: 0"),
     ],
 )
-def test_what_dvc_writes_is_recognised_as_the_library_reads_it(text: str) -> None:
-    recognised = lockfile._recognised(text.encode())
-    assert recognised is not None
-    assert pins(recognised) == pins(lockfile._read(text.encode())) != {}
+def test_what_dvc_writes_is_recognised_as_the_library_reads_it(tmp_path: Path, loaded: list[object], text: str) -> None:
+    recognised = outs_of(tmp_path, text)
+    assert loaded == []
+    # a comment is none of DVC's, so what stands above it is left to the library
+    read = outs_of(tmp_path, text + "# the end\n")
+    assert len(loaded) == 1
+    assert recognised.keys() == read.keys()
+    assert pins(recognised) == pins(read) != {}
 
 
 @pytest.mark.parametrize(
@@ -83,9 +108,11 @@ def test_what_dvc_writes_is_recognised_as_the_library_reads_it(text: str) -> Non
         TEXT + "more: 1\n",
     ],
 )
-def test_whatever_else_is_left_to_the_library(text: str) -> None:
+def test_whatever_else_is_left_to_the_library(tmp_path: Path, loaded: list[object], text: str) -> None:
     assert text != TEXT
-    assert lockfile._recognised(text.encode()) is None
+    with suppress(NotPulledError):
+        outs_of(tmp_path, text)
+    assert loaded == [text.encode()]
 
 
 def test_the_library_reads_what_is_left_to_it(tmp_path: Path) -> None:
@@ -98,14 +125,16 @@ def test_the_library_reads_what_is_left_to_it(tmp_path: Path) -> None:
         lockfile.outs(tmp_path)
 
 
-def test_one_corpus_reads_its_pins_once_and_without_the_library(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_corpus_reads_its_pins_once_and_without_the_library(
+    shop: Shop, loaded: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (shop.root / lockfile.NAME).write_text(TEXT)
     asked = []
     outs = lockfile.outs
     monkeypatch.setattr(lockfile, "outs", lambda root: asked.append(root) or outs(root))
-    monkeypatch.delattr(lockfile, "_read")
     corpus = Corpus(shop.root)
     with open_store(shop.root) as store:
         for trace in shop.ids().values():
             assert audit.audit_trace(corpus, store, trace).findings == ()
     assert asked == [shop.root]
+    assert TEXT.encode() not in loaded

@@ -4,7 +4,9 @@ Every reading verb asks, and a YAML library takes a tenth of a second for the fi
 narrow form of YAML, which is recognised here; whatever else stands in the file is left to the library.
 
 Invariant:
-- what is recognised says the same to the library, wherever the library can read the file.
+- where the library can read a file that is recognised, it finds the same outputs, and of each the same `md5` and the
+  same `nfiles`, which is all that is asked; one without `nfiles` has 0 files. All other members come as text here, and
+  as what they are from the library.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ _COUNT = re.compile(r"0|[1-9][0-9]{0,17}")
 
 def outs(root: Path) -> dict[str, dict[str, Any]]:
     """Return what dvc.lock says of each output, by its path; empty without a dvc.lock.
+
+    Of the members only `md5` and `nfiles` are to be asked; `nfiles` may be absent where it is 0.
 
     Raises:
         NotPulledError: when dvc.lock cannot be read, so that nobody can tell what it pins.
