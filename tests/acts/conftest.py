@@ -14,6 +14,7 @@ import tracemark
 from tracemark.acts import decisions, export, ingest, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.clock import FixedClock
+from tracemark.ledger import chain
 from tracemark.store.selection import Selection
 
 PROMPT = "You answer the customers of a shop. Look an order up before you change it, and say what you did. {extra}\n"
@@ -123,6 +124,11 @@ class Shop:
 
     def accept(self, name: str = "desk_a", reason: str = "better") -> decisions.Accepted:
         return decisions.accept(self.root, name, reason, CLOCK)
+
+    def enter(self, kind: str, subject: dict[str, Any], reason: str = "merged") -> str:
+        """Enter a decision past the verbs, as a merge of branches brings one in; return its digest."""
+        path = self.root / chain.NAME
+        return chain.append(path, chain.read(path), chain.Draft(kind, subject, reason), CLOCK).digest
 
     def export(self, out: str = "exports/sft") -> export.ExportReport:
         return export.sft(self.root, self.root / out)

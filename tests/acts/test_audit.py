@@ -20,7 +20,6 @@ from tracemark.errors import (
     UnknownNameError,
     UsageError,
 )
-from tracemark.ledger import chain
 from tracemark.model.decision import Kind
 from tracemark.model.harness import COMPONENTS
 from tracemark.store.selection import Decisions, Selection, State
@@ -159,9 +158,8 @@ def test_the_decisions_about_a_trace_are_shown(exported: Shop) -> None:
 def test_a_decision_that_names_a_record_of_the_run_alone_is_about_the_trace(exported: Shop) -> None:
     trace = exported.ids()["t-0"]
     raw = audited(exported, trace).source["raw"]
-    subject = {"trace": "0" * 64, "raw": raw}
-    entry = chain.append(exported.root / chain.NAME, Kind.RETRACT, subject, "bad record", CLOCK)
-    assert [one["entry"] for one in audited(exported, trace).decisions] == [entry.digest]
+    entry = exported.enter(Kind.RETRACT, {"trace": "0" * 64, "raw": raw}, "bad record")
+    assert [one["entry"] for one in audited(exported, trace).decisions] == [entry]
 
 
 def test_what_is_disputed_is_shown_with_the_source_of_each_value(shop: Shop) -> None:

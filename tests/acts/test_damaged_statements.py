@@ -13,7 +13,6 @@ from tracemark.acts import audit, decisions, export, harnesses, health, traces
 from tracemark.acts.corpus import open_store
 from tracemark.errors import IntegrityError
 from tracemark.findings import Finding
-from tracemark.ledger import chain
 from tracemark.model.decision import Kind
 
 from .conftest import CLOCK, Shop, document
@@ -199,8 +198,7 @@ def test_decisions_that_can_be_judged_are_judged_beside_one_that_cannot(shop: Sh
     with open_store(shop.root) as store:
         where = {task: store.state(ids[task]).file for task in ("z-1", "z-3")}
     for task in ("z-1", "z-3"):
-        subject = {"trace": ids[task], "fingerprint": shop.fingerprint()}
-        chain.append(shop.root / chain.NAME, Kind.STAMP, subject, "merged", CLOCK)
+        shop.enter(Kind.STAMP, {"trace": ids[task], "fingerprint": shop.fingerprint()})
     assert [one.code for one in health.check(shop.root).findings].count("decision-refuted") == 2
     cut(shop.root / "traces" / where["z-1"])
     found = [one.where for one in health.check(shop.root).findings if one.code == "decision-refuted"]

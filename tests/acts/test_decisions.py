@@ -430,8 +430,7 @@ def test_a_trace_that_was_settled_keeps_the_places_where_an_earlier_statement_wa
 
 def decide_by_hand(shop: Shop, trace: str, name: str) -> None:
     """Append a decision to the ledger as a merge of branches does."""
-    subject = {"trace": trace, "fingerprint": shop.fingerprint(name)}
-    chain.append(shop.root / chain.NAME, Kind.STAMP, subject, "merged from an older branch", CLOCK)
+    shop.enter(Kind.STAMP, {"trace": trace, "fingerprint": shop.fingerprint(name)}, "merged from an older branch")
 
 
 @pytest.mark.parametrize("claimed", ["desk_a", None])

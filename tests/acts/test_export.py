@@ -38,8 +38,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def equivalent(shop: Shop, *names: str) -> None:
-    prints = {"fingerprints": [shop.fingerprint(name) for name in names]}
-    chain.append(shop.root / chain.NAME, "equivalent", prints, "the same in effect", CLOCK)
+    shop.enter("equivalent", {"fingerprints": [shop.fingerprint(name) for name in names]}, "the same in effect")
 
 
 # --- what is in it

@@ -62,6 +62,7 @@ SILENT = {
     ".dvc/cache/files/md5/*/*.dir": "the cache is DVC's; without the list, numbers are compared",
     "inbox/recorded/*.harness.json": "needed only where nobody knows the harness; then the journal is refused",
     ".tracemark/ledger.lock": "a lock holds nothing",
+    ".tracemark/decisions.lock": "a lock holds nothing",
     ".tracemark/tmp.lock": "a lock holds nothing",
     ".tracemark/locks/*": "a lock holds nothing",
 }
@@ -103,6 +104,7 @@ FILES = (
     "inbox/recorded/*.harness.json",
     ".tracemark/catalogue.db",
     ".tracemark/ledger.lock",
+    ".tracemark/decisions.lock",
     ".tracemark/tmp.lock",
     ".tracemark/locks/*",
 )
@@ -223,7 +225,10 @@ def test_whatever_stands_in_place_of_a_file_is_named(corpus: Path, name: str, ki
 
 
 @pytest.mark.parametrize("kind", ["folder", "socket", "link to itself"])
-@pytest.mark.parametrize("name", [".tracemark/ledger.lock", ".tracemark/tmp.lock", ".tracemark/locks/catalogue"])
+@pytest.mark.parametrize(
+    "name",
+    [".tracemark/ledger.lock", ".tracemark/decisions.lock", ".tracemark/tmp.lock", ".tracemark/locks/catalogue"],
+)
 def test_what_stands_in_place_of_a_lock_is_no_bug(corpus: Path, name: str, kind: str) -> None:
     put(kind, corpus / name)
     require_ended(corpus, [["harness", "accept", "desk_b", "--reason", "better"], ["ingest", "inbox"], ["reindex"]])

@@ -7,7 +7,6 @@ import pytest
 from tracemark.acts import audit, decisions, harnesses, health, traces
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.errors import IntegrityError, NegativeAnswerError
-from tracemark.ledger import chain
 from tracemark.model.decision import Kind
 
 from .conftest import CLOCK, Shop, document
@@ -15,8 +14,7 @@ from .conftest import CLOCK, Shop, document
 
 def decide(shop: Shop, trace: str, harness: str) -> None:
     """Enter a decision as a merge of branches brings it in, by which no verb has looked at the content."""
-    subject = {"trace": trace, "fingerprint": shop.fingerprint(harness)}
-    chain.append(shop.root / chain.NAME, Kind.STAMP, subject, "merged", CLOCK)
+    shop.enter(Kind.STAMP, {"trace": trace, "fingerprint": shop.fingerprint(harness)})
 
 
 def refuted(shop: Shop, harness: str | None) -> str:

@@ -8,6 +8,8 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,10 @@ A = "tm1:" + "a" * 64
 B = "tm1:" + "b" * 64
 
 
-def accept(path: Path, fingerprint: str = A, reason: str = "it solves more") -> Entry:
-    return chain.append(path, "accept", {"harness": fingerprint}, reason, FixedClock())
+def accept(path: Path, fingerprint: str = A, reason: str = "it solves more", seen: chain.Chain | None = None) -> Entry:
+    """Accept on the ledger as it stands, or as `seen`."""
+    draft = chain.Draft("accept", {"harness": fingerprint}, reason)
+    return chain.append(path, chain.read(path) if seen is None else seen, draft, FixedClock())
 
 
 @pytest.fixture
@@ -64,17 +68,18 @@ def test_each_entry_names_the_one_before_as_its_parent(ledger: Path) -> None:
     assert chain.read(ledger).heads == (third.digest,)
 
 
-def stamps(count: int) -> list[dict[str, object]]:
-    return [{"trace": f"{number:064x}", "fingerprint": None} for number in range(count)]
+def stamps(count: int) -> list[chain.Draft]:
+    subjects = [{"trace": f"{number:064x}", "fingerprint": None} for number in range(count)]
+    return [chain.Draft("stamp", subject, "why") for subject in subjects]
 
 
 def test_entries_that_are_added_together_are_what_one_after_the_other_is(ledger: Path, tmp_path: Path) -> None:
     accept(ledger)
     single = tmp_path / "single.jsonl"
     single.write_bytes(ledger.read_bytes())
-    assert chain.append_all(ledger, "stamp", [], "why", FixedClock()) == []
-    added = chain.append_all(ledger, "stamp", stamps(3), "why", FixedClock())
-    assert added == [chain.append(single, "stamp", subject, "why", FixedClock()) for subject in stamps(3)]
+    assert chain.append_all(ledger, chain.read(ledger), [], FixedClock()) == []
+    added = chain.append_all(ledger, chain.read(ledger), stamps(3), FixedClock())
+    assert added == [chain.append(single, chain.read(single), draft, FixedClock()) for draft in stamps(3)]
     assert ledger.read_bytes() == single.read_bytes()
     assert chain.read(ledger).heads == (added[-1].digest,)
 
@@ -82,18 +87,19 @@ def test_entries_that_are_added_together_are_what_one_after_the_other_is(ledger:
 def test_of_entries_that_are_added_together_none_is_when_one_is_none(ledger: Path) -> None:
     accept(ledger)
     before = ledger.read_bytes()
-    with pytest.raises(UsageError):
-        chain.append_all(ledger, "stamp", [*stamps(2), {"trace": "no id"}], "why", FixedClock())
+    for wrong in (chain.Draft("stamp", {"trace": "no id"}, "why"), replace(stamps(1)[0], reason=" ")):
+        with pytest.raises(UsageError):
+            chain.append_all(ledger, chain.read(ledger), [*stamps(2), wrong], FixedClock())
     assert ledger.read_bytes() == before
 
 
 def test_a_line_of_a_ledger_is_validated_once(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chain.append_all(ledger, "stamp", stamps(50), "why", FixedClock())
-    chain.read(ledger)
+    chain.append_all(ledger, chain.read(ledger), stamps(50), FixedClock())
+    seen = chain.read(ledger)
     decoded: list[bytes] = []
     decode = chain.decode
     monkeypatch.setattr(chain, "decode", lambda line: decoded.append(line) or decode(line))
-    chain.append_all(ledger, "stamp", stamps(20), "why", FixedClock())
+    chain.append_all(ledger, seen, stamps(20), FixedClock())
     accept(ledger)
     assert len(decoded) == 20
     lines = ledger.read_bytes().splitlines(keepends=True)
@@ -119,7 +125,8 @@ def test_a_lines_digest_is_that_of_its_other_members(ledger: Path) -> None:
 
 def test_evidence_is_kept_and_left_out_when_there_is_none(ledger: Path) -> None:
     accept(ledger)
-    chain.append(ledger, "accept", {"harness": B}, "gate", FixedClock(), {"report": {"won": 7, "lost": None}})
+    draft = chain.Draft("accept", {"harness": B}, "gate", {"report": {"won": 7, "lost": None}})
+    chain.append(ledger, chain.read(ledger), draft, FixedClock())
     lines = ledger.read_bytes().splitlines()
     assert b"evidence" not in lines[0]
     assert b'"evidence":{"report":{"lost":null,"won":7}}' in lines[1]
@@ -141,12 +148,12 @@ def test_evidence_is_kept_and_left_out_when_there_is_none(ledger: Path) -> None:
 )
 def test_what_is_no_entry_is_not_added(ledger: Path, kind: str, subject: dict[str, object], reason: str) -> None:
     with pytest.raises(UsageError):
-        chain.append(ledger, kind, subject, reason, FixedClock())
+        chain.append(ledger, chain.Chain(), chain.Draft(kind, subject, reason), FixedClock())
     assert not ledger.exists()
 
 
 def test_a_kind_of_a_later_version_is_chained(ledger: Path) -> None:
-    chain.append(ledger, "roll-back", {"anything": [1, None]}, "why", FixedClock())
+    chain.append(ledger, chain.Chain(), chain.Draft("roll-back", {"anything": [1, None]}, "why"), FixedClock())
     assert chain.verify(ledger) == ()
     assert accept(ledger).decision.parents == [chain.read(ledger).entries[0].digest]
 
@@ -269,7 +276,8 @@ def test_a_line_that_is_being_written_is_not_called_torn(ledger: Path) -> None:
 def test_a_kill_after_the_append_leaves_a_ledger_that_holds_it(ledger: Path) -> None:
     code = (
         "from pathlib import Path; from tracemark.clock import FixedClock; from tracemark.ledger import chain;"
-        f"chain.append(Path({str(ledger)!r}), 'accept', {{'harness': {A!r}}}, 'why', FixedClock())"
+        f"draft = chain.Draft('accept', {{'harness': {A!r}}}, 'why');"
+        f"chain.append(Path({str(ledger)!r}), chain.Chain(), draft, FixedClock())"
     )
     done = subprocess.run([sys.executable, "-c", code], env=_env(TRACEMARK_CRASH_AT="ledger-written"), check=False)
     assert done.returncode == -9
@@ -321,16 +329,87 @@ def test_a_write_that_takes_a_part_is_an_error_and_leaves_a_torn_end_that_is_nam
     assert chain.read(ledger).heads == (entry.digest,)
 
 
-def append_some(path: Path, barrier: Any, name: int) -> None:
-    barrier.wait()
-    for number in range(APPENDED):
-        accept(path, reason=f"process {name}, entry {number}")
+# --- added beside each other
+
+
+def test_what_came_in_since_the_ledger_was_read_stands_beside_the_entry(ledger: Path) -> None:
+    common = accept(ledger)
+    seen = chain.read(ledger)
+    quicker = accept(ledger, A, "quicker")
+    slower = accept(ledger, B, "slower", seen)
+    assert slower.decision.parents == quicker.decision.parents == [common.digest]
+    both = chain.read(ledger)
+    assert both.heads == tuple(sorted([quicker.digest, slower.digest]))
+    assert accept(ledger, A, "settled").decision.parents == list(both.heads)
+
+
+def test_one_who_saw_an_empty_ledger_descends_from_nothing(ledger: Path) -> None:
+    first = accept(ledger)
+    beside = accept(ledger, B, seen=chain.Chain())
+    assert beside.decision.parents == []
+    assert chain.read(ledger).heads == tuple(sorted([first.digest, beside.digest]))
+
+
+def test_entries_that_are_added_together_stand_together_beside_what_nobody_had_seen(ledger: Path) -> None:
+    seen = chain.read(ledger)
+    beside = accept(ledger)
+    added = chain.append_all(ledger, seen, stamps(3), FixedClock())
+    assert [entry.decision.parents for entry in added] == [[], *([entry.digest] for entry in added[:-1])]
+    assert chain.read(ledger).heads == tuple(sorted([beside.digest, added[-1].digest]))
+
+
+def test_two_who_say_the_same_in_the_same_words_at_the_same_time_make_one_entry(ledger: Path) -> None:
+    seen = chain.read(ledger)
+    assert accept(ledger, seen=seen) == accept(ledger, seen=seen)
+    assert len(chain.read(ledger).entries) == 1
+
+
+def test_nothing_is_added_where_what_was_seen_is_gone(ledger: Path) -> None:
+    accept(ledger)
+    kept = ledger.read_bytes()
+    gone = accept(ledger, B)
+    seen = chain.read(ledger)
+    ledger.write_bytes(kept)
+    with pytest.raises(LedgerChainError, match=gone.digest[:12]) as caught:
+        accept(ledger, seen=seen)
+    assert (caught.value.where, caught.value.hint) == ("ledger.jsonl", "decide again")
+    assert ledger.read_bytes() == kept
+
+
+def test_a_line_that_was_being_written_when_it_was_read_is_read_again(
+    ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accept(ledger)
+    accept(ledger, B)
+    whole = ledger.read_bytes()
+    ledger.write_bytes(whole[:-20])
+    is_locked = chain.is_locked
+
+    def ended(path: Path) -> bool:
+        ledger.write_bytes(whole)
+        return is_locked(path)
+
+    monkeypatch.setattr(chain, "is_locked", ended)
+    assert len(chain.read(ledger).entries) == 2
 
 
 APPENDED = 25
 
 
-def test_processes_that_add_at_once_make_one_line_of_parents(ledger: Path) -> None:
+def append_some(path: Path, barrier: Any, name: int) -> None:
+    barrier.wait()
+    number = 0
+    while number < APPENDED:
+        try:
+            seen = chain.read(path)
+        except LockedError:
+            continue
+        entry = accept(path, reason=f"process {name}, entry {number}", seen=seen)
+        assert entry.decision.parents == list(seen.heads)
+        number += 1
+
+
+def test_of_processes_that_add_at_once_each_descends_from_what_it_had_read(ledger: Path) -> None:
     fork = multiprocessing.get_context("fork")
     barrier = fork.Barrier(4)
     processes = [fork.Process(target=append_some, args=(ledger, barrier, name)) for name in range(4)]
@@ -339,11 +418,14 @@ def test_processes_that_add_at_once_make_one_line_of_parents(ledger: Path) -> No
     for process in processes:
         process.join(120)
         assert process.exitcode == 0
+    assert chain.verify(ledger) == ()
     read = chain.read(ledger)
-    said = {entry.decision.reason for entry in read.entries}
-    assert said == {f"process {name}, entry {number}" for name in range(4) for number in range(APPENDED)}
-    assert len(read.heads) == 1
-    assert [entry.decision.parents for entry in read.entries] == [[], *([e.digest] for e in read.entries[:-1])]
+    said = {entry.decision.reason: index for index, entry in enumerate(read.entries)}
+    past = read.ancestors()
+    for name in range(4):
+        own = [said.pop(f"process {name}, entry {number}") for number in range(APPENDED)]
+        assert all(past[read.entries[later].digest] >> earlier & 1 for earlier, later in pairwise(own))
+    assert said == {}
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 8))
@@ -474,14 +556,13 @@ def refused(path: Path) -> bytes:
 
 
 def test_a_reason_that_is_no_text_is_named_in_words(tmp_path: Path) -> None:
+    draft = chain.Draft("retract", {"trace": "ab" * 32}, "why \udcff")
     with pytest.raises(UsageError, match="not UTF-8") as caught:
-        chain.append(
-            tmp_path / "ledger.jsonl", "retract", {"trace": "ab" * 32}, "why \udcff", FixedClock("2026-01-31T12:00:00Z")
-        )
+        chain.append(tmp_path / "ledger.jsonl", chain.Chain(), draft, FixedClock("2026-01-31T12:00:00Z"))
     assert caught.value.where == "--reason"
 
 
 def test_a_kind_is_named_by_its_word(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        chain.append(tmp_path / "ledger.jsonl", Kind.RETRACT, {}, "why", FixedClock("2026-01-31T12:00:00Z"))
+        chain.append(tmp_path / "ledger.jsonl", chain.Chain(), chain.Draft(Kind.RETRACT, {}, "why"), FixedClock())
     assert caught.value.where == "kind 'retract'"

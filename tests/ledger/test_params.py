@@ -31,7 +31,7 @@ def test_ingest_reads_as_much_by_default_as_importers_do() -> None:
 def decided(file: Path, *fingerprints: str) -> Any:
     ledger = file.parent / "ledger.jsonl"
     for fingerprint in fingerprints:
-        chain.append(ledger, "accept", {"harness": fingerprint}, "why", FixedClock())
+        chain.append(ledger, chain.read(ledger), chain.Draft("accept", {"harness": fingerprint}, "why"), FixedClock())
     return state(chain.read(ledger))
 
 

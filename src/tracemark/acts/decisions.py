@@ -3,14 +3,16 @@
 Invariants:
 - a decision is written to the ledger first, and what follows from it (`params.yaml: accepted`) after that. When a crash
   comes between the two, `check` names the command, and running it again completes the decision without a second entry;
-- two that accept at once take turns: each reads what stands, and writes both, under one lock;
+- of two that decide at once in one corpus the second waits for the first: what is read to decide, and what is written,
+  is under one lock. What comes into the ledger by another way meanwhile stands beside the decision, see `ledger.chain`;
 - nothing is decided twice: what stands already gets no entry;
 - no decision puts a trace under a harness that its content excludes: people settle what content leaves open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,10 +113,17 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
                 where=found.where,
                 hint=f"tracemark harness check {name}",
             )
-    turn = Layout(root).private / "accept.lock"
+    with _turn(root) as corpus:
+        return _accept(corpus, harness, findings, reason, clock)
+
+
+@contextmanager
+def _turn(root: Path) -> Iterator[Corpus]:
+    """Wait until nobody else decides; give the corpus as it stands then, for the time of a `with` block."""
+    turn = Layout(root).private / "decisions.lock"
     make_folder(turn.parent)
     with lock(turn, blocking=True):
-        return _accept(Corpus(root), harness, findings, reason, clock)
+        yield Corpus(root)
 
 
 def _accept(corpus: Corpus, harness: Harness, findings: tuple[Finding, ...], reason: str, clock: Clock) -> Accepted:
@@ -125,14 +134,9 @@ def _accept(corpus: Corpus, harness: Harness, findings: tuple[Finding, ...], rea
     entry = corpus.decisions.accepted_by
     new_entry = entry is None or previous != fingerprint
     if entry is None or new_entry:
-        entry = chain.append(
-            corpus.root / chain.NAME,
-            Kind.ACCEPT,
-            {"harness": fingerprint, "label": harness.name},
-            reason,
-            clock,
-            {"components": dict(harness.identity.components)},
-        )
+        subject = {"harness": fingerprint, "label": harness.name}
+        draft = chain.Draft(Kind.ACCEPT, subject, reason, {"components": dict(harness.identity.components)})
+        entry = chain.append(corpus.root / chain.NAME, corpus.chain, draft, clock)
     if stated != fingerprint:
         set_accepted(corpus.root / params.NAME, fingerprint)
     return Accepted(findings, harness.name, fingerprint, place_of(harness), previous, entry.digest, new_entry)
@@ -178,10 +182,10 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
         UsageError: when the reason is empty.
     """
     chain.require_reason(reason)
-    corpus = Corpus(root)
-    chosen = None if harness == NO_HARNESS else corpus.resolve(harness)
-    fingerprint = chosen.fingerprint if chosen is not None else None
-    with open_store(root) as store:
+    Layout(root).require()
+    with _turn(root) as corpus, open_store(root) as store:
+        chosen = None if harness == NO_HARNESS else corpus.resolve(harness)
+        fingerprint = chosen.fingerprint if chosen is not None else None
         named = list(dict.fromkeys(resolve(corpus, store, trace) for trace in traces))
         # a decision that the content refutes settles nothing, and is refused for that when it is made again
         settled = store.applied(corpus.store_decisions, named).stamps
@@ -196,8 +200,9 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
         if chosen is not None:
             # its texts must be stored before anything counts under it
             store.commit_harness(chosen.fingerprint, snapshot.write(chosen))
-    subjects = [{"trace": trace_id, "fingerprint": fingerprint} for trace_id in wanted]
-    entries = chain.append_all(root / chain.NAME, Kind.STAMP, subjects, reason, clock)
+        subjects = [{"trace": trace_id, "fingerprint": fingerprint} for trace_id in wanted]
+        drafts = [chain.Draft(Kind.STAMP, subject, reason) for subject in subjects]
+        entries = chain.append_all(root / chain.NAME, corpus.chain, drafts, clock)
     return Settled(
         findings=tuple(corpus.namesakes(harness, chosen)) if chosen is not None else (),
         kind=Kind.STAMP.value,
@@ -242,16 +247,16 @@ def _audit(trace_id: str) -> str:
 
 def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) -> Decided:
     chain.require_reason(reason)
-    corpus = Corpus(root)
-    with open_store(root) as store:
+    Layout(root).require()
+    with _turn(root) as corpus, open_store(root) as store:
         trace_id = resolve(corpus, store, trace)
         state = store.state(trace_id, corpus.store_decisions)
-        raw, records = state.row.raw_digest, store.records_of_run(trace_id)
-    if kind is Kind.REINSTATE and not state.retracted:
-        raise NegativeAnswerError("the trace is not retracted", where=trace_id, hint=_audit(trace_id))
-    if kind is Kind.RETRACT and state.retracted:
-        raise NegativeAnswerError("the trace is retracted already", where=trace_id, hint=_audit(trace_id))
-    also = sorted(records - {raw})
-    subject = {"trace": trace_id, **({"raw": raw} if raw else {}), **({"also": also} if also else {})}
-    entry = chain.append(root / chain.NAME, kind, subject, reason, clock)
+        if kind is Kind.REINSTATE and not state.retracted:
+            raise NegativeAnswerError("the trace is not retracted", where=trace_id, hint=_audit(trace_id))
+        if kind is Kind.RETRACT and state.retracted:
+            raise NegativeAnswerError("the trace is retracted already", where=trace_id, hint=_audit(trace_id))
+        raw = state.row.raw_digest
+        also = sorted(store.records_of_run(trace_id) - {raw})
+        subject = {"trace": trace_id, **({"raw": raw} if raw else {}), **({"also": also} if also else {})}
+        entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(kind, subject, reason), clock)
     return Decided((), kind.value, trace_id, entry.digest)

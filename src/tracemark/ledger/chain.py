@@ -1,10 +1,13 @@
 """The ledger file: `ledger.jsonl`, to which entries are only ever added.
 
-The file is a graph, not a list: an entry names as parents all entries that nobody had named before it (the heads), and
-the order of lines means nothing. So git may merge two branches that both added entries by keeping the lines of both
-(`ledger.jsonl merge=union`); the next entry then has both heads as parents, and lines that came twice count once.
+The file is a graph, not a list: an entry names as parents the entries that nobody had named before it (the heads) in
+the ledger that its maker had read, and the order of lines means nothing. So git may merge two branches that both added
+entries by keeping the lines of both (`ledger.jsonl merge=union`); the next entry then has both heads as parents, and
+lines that came twice count once.
 
 Invariants:
+- an entry descends from what its maker had read and from nothing else: whoever adds one passes the chain on which it
+  was decided, and what came into the file since then stands beside it;
 - entries that are added together are one write of whole lines, synced before any is acknowledged, under a lock;
 - nothing is added to a ledger that does not verify, and nothing in it is dropped: a half-written last line, which a
   kill can leave, is an error until somebody has taken it out by hand. Its entry was never acknowledged.
@@ -73,6 +76,20 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """What is to be decided, before it has parents and a time."""
+
+    kind: str
+    """What is decided, see `model.decision`."""
+    subject: dict[str, Any]
+    """What it is about; its members depend on the kind."""
+    reason: str
+    """Why; must not be empty."""
+    evidence: dict[str, Any] | None = None
+    """What the decision rests on; None leaves the member out."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Scan:
     """What a ledger file holds, sound or not."""
 
@@ -103,55 +120,46 @@ def verify(path: Path) -> tuple[Finding, ...]:
     return _scan(path).problems
 
 
-def append(
-    path: Path, kind: str, subject: dict[str, Any], reason: str, clock: Clock, evidence: dict[str, Any] | None = None
-) -> Entry:
-    """Add one entry, whose parents are all present heads, and return it once it is durable.
+def append(path: Path, seen: Chain, draft: Draft, clock: Clock) -> Entry:
+    """Add one entry, whose parents are the heads of `seen`, and return it once it is durable.
 
     Args:
         path: the ledger file; created when missing.
-        kind: what is decided, see `model.decision`.
-        subject: what it is about; its members depend on the kind.
-        reason: why; must not be empty.
+        seen: the ledger as it was read when this was decided; what others have added since stands beside the entry.
+        draft: what is decided.
         clock: gives the entry its time.
-        evidence: what the decision rests on; None leaves the member out.
 
     Raises:
         UsageError: when the reason is empty or the subject does not fit the kind.
-        LedgerChainError: when the ledger does not verify; then nothing is added.
+        LedgerChainError: when the ledger does not verify, or no longer holds what was seen; then nothing is added.
         OSError: when the system could not write or sync; the entry is then not acknowledged.
     """
-    return append_all(path, kind, [subject], reason, clock, evidence)[0]
+    return append_all(path, seen, [draft], clock)[0]
 
 
-def append_all(
-    path: Path,
-    kind: str,
-    subjects: Sequence[dict[str, Any]],
-    reason: str,
-    clock: Clock,
-    evidence: dict[str, Any] | None = None,
-) -> list[Entry]:
-    """Add an entry for each of `subjects`, each the parent of the next, and return them once all are durable.
+def append_all(path: Path, seen: Chain, drafts: Sequence[Draft], clock: Clock) -> list[Entry]:
+    """Add an entry for each of `drafts`, each the parent of the next, and return them once all are durable.
 
-    The arguments are those of `append`. The ledger is read once, and written once.
+    The other arguments are those of `append`. The ledger is read once, and written once.
 
     Raises:
-        UsageError: when the reason is empty or one of the subjects does not fit the kind; then nothing is added.
-        LedgerChainError: when the ledger does not verify; then nothing is added.
+        UsageError: when one of the reasons is empty or a subject does not fit its kind; then nothing is added.
+        LedgerChainError: when the ledger does not verify, or no longer holds what was seen; then nothing is added.
         OSError: when the system could not write or sync; no entry is then acknowledged.
     """
-    require_reason(reason)
-    if not subjects:
+    for draft in drafts:
+        require_reason(draft.reason)
+    if not drafts:
         return []
     make_folder(_lock_file(path).parent)
     with lock(_lock_file(path), blocking=True):
         scan = _scan(path, locked=True)
         _stop_at_first(scan)
-        parents = _heads(scan.entries)
+        _require_seen(seen, scan, path)
+        parents = seen.heads
         added: list[Entry] = []
-        for subject in subjects:
-            added.append(_decide(parents, kind, subject, reason, clock.now(), evidence))
+        for draft in drafts:
+            added.append(_decide(parents, draft, clock.now()))
             parents = (added[-1].digest,)
         _write((b"\n" if scan.open_end else b"") + b"".join(map(encode, added)), path)
     crash_point(CrashPoint.LEDGER_WRITTEN)
@@ -174,20 +182,28 @@ def _lock_file(path: Path) -> Path:
     return path.parent / ".tracemark" / "ledger.lock"
 
 
-def _decide(
-    parents: tuple[str, ...],
-    kind: str,
-    subject: dict[str, Any],
-    reason: str,
-    time: str,
-    evidence: dict[str, Any] | None,
-) -> Entry:
+def _require_seen(seen: Chain, scan: _Scan, path: Path) -> None:
+    for head in seen.heads:
+        if head not in scan.entries:
+            raise LedgerChainError(
+                f"the entry {head[:12]}, on which this was decided, is no longer there: another file took its place",
+                where=path.name,
+                hint="decide again",
+            )
+
+
+def _decide(parents: tuple[str, ...], draft: Draft, time: str) -> Entry:
     try:
         decision = Decision(
-            kind=str(kind), time=time, reason=reason, parents=list(parents), subject=subject, evidence=evidence
+            kind=str(draft.kind),
+            time=time,
+            reason=draft.reason,
+            parents=list(parents),
+            subject=draft.subject,
+            evidence=draft.evidence,
         )
     except ValidationError as error:
-        raise UsageError(f"this is no ledger entry: {explain(error)}", where=f"kind {str(kind)!r}") from None
+        raise UsageError(f"this is no ledger entry: {explain(error)}", where=f"kind {str(draft.kind)!r}") from None
     return seal(decision)
 
 
@@ -223,8 +239,12 @@ def _scan(path: Path, *, locked: bool = False) -> _Scan:
     entries = {entry.digest: entry for entry in taken.values()}
     _verified.clear()
     _verified.update(taken)
-    if torn and not locked and is_locked(_lock_file(path)):
-        raise LockedError("an entry is being written", where=path.name, hint="try again")
+    if torn and not locked:
+        if is_locked(_lock_file(path)):
+            raise LockedError("an entry is being written", where=path.name, hint="try again")
+        if _is_changed(path, data):
+            # whoever wrote the line has ended since it was read
+            return _scan(path)
     if torn:
         problems.append(
             finding(
@@ -234,6 +254,13 @@ def _scan(path: Path, *, locked: bool = False) -> _Scan:
             )
         )
     return _Scan(entries, (*problems, *_missing_parents(entries)), torn, open_end=bool(rest) and not torn)
+
+
+def _is_changed(path: Path, data: bytes) -> bool:
+    try:
+        return read_regular(path) != data
+    except (OSError, IrregularFileError):
+        return True
 
 
 def _take(line: bytes, where: str, taken: dict[bytes, Entry]) -> list[Finding]:

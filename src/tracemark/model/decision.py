@@ -1,8 +1,9 @@
 """A decision: one entry of the ledger, made by a person or by a gate.
 
-Decisions are added and never changed. Each names the entries that were the newest ones when it was made (its parents),
-so the ledger is a graph in which order of lines means nothing and in which two branches that were merged are both
-parents of the next decision. The time in an entry is a label: it is what a clock said, and orders nothing.
+Decisions are added and never changed. Each names the entries that were the newest ones in the ledger that its maker had
+read (its parents), so the ledger is a graph in which order of lines means nothing and in which two branches that were
+merged are both parents of the next decision. The time in an entry is a label: it is what a clock said, and orders
+nothing.
 
 Subjects by kind:
 - `accept`: `{"harness": FINGERPRINT, "label"?: NAME}` makes this harness the accepted one;
@@ -94,7 +95,7 @@ class Decision(Value):
     reason: Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
     """Why, in the words of whoever decided; never empty."""
     parents: list[Digest]
-    """Digests of all heads of the ledger when this one was made, sorted; empty for a first entry."""
+    """Digests of all heads of the ledger on which this was decided, sorted; empty when nothing was in it."""
     subject: dict[str, Any]
     """What it is about; the members depend on the kind."""
     evidence: dict[str, Any] | None = None
