@@ -18,8 +18,8 @@ PROGRAMS = Path(sys.executable).parent
 MANIFEST = ROOT / "exports" / "sft" / "manifest.json"
 WHY = {
     "other-harness": "made by another harness: its procedure cannot be performed under the accepted one",
-    "outcome": "no recorded success; kept in the store as evidence for harness search",
-    "evaluation-task": "a task on which gates compare, so never trained on",
+    "outcome": "no recorded success; kept in the store, never trained on",
+    "evaluation-task": "a task kept for evaluation (params.yaml: evaluation.tasks), so never trained on",
     "per-task": "another success of the same task was taken (params.yaml: export.sft.per_task)",
 }
 

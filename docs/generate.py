@@ -4,18 +4,20 @@
     python docs/generate.py --check    end with 1 and name the pages that differ
 
 What the pages say is taken from where the program takes it: help pages from the commands, exit codes from the error
-classes, findings from their table, importers and the recorder from their modules, JSON members and stored values from
-the texts below the fields of the report classes and of the models.
+classes, findings from their table, importers and the recorder from their modules, JSON members, stored values and the
+members of params.yaml from the texts below the fields of the report classes, the models and the parameters.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import json
 import os
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,6 +38,7 @@ from tracemark.cli.main import INTERRUPTED, READER_GONE  # noqa: E402
 from tracemark.findings import CODES, Severity  # noqa: E402
 from tracemark.importers import batch, openai_messages  # noqa: E402
 from tracemark.importers.detect import IMPORTERS  # noqa: E402
+from tracemark.ledger import params as params_module  # noqa: E402
 from tracemark.runner import record as record_module  # noqa: E402
 
 
@@ -170,6 +173,77 @@ def stored() -> str:
     return "".join(lines)
 
 
+_SECTIONS = (
+    ("accepted", "Accepted"),
+    ("ingest", "IngestParams"),
+    ("evaluation", "Params"),
+    ("export", "ExportParams"),
+    ("export.sft", "Caps"),
+)
+"""The sections of params.yaml, each with the class whose fields are its members."""
+_IN_YAML = {
+    "str": "text",
+    "str | None": "text, or `null`",
+    "int": "whole number",
+    "int | None": "whole number, or `null`",
+    "float": "number",
+    "Policy": "text",
+    "tuple[str, ...]": "list of texts",
+    "tuple[int, int] | None": "`[FEWEST, MOST]`, or `null`",
+    "frozenset[str]": "list of texts, or `{file: PATH}`",
+}
+"""What a member of each type is in YAML."""
+
+
+def parameters() -> str:
+    """Return the page of params.yaml, made from the parameters' classes."""
+    tree = ast.parse((_SOURCE / "ledger" / "params.py").read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    lines = [
+        "# params.yaml\n\n",
+        _MADE,
+        (
+            "What the commands and the pipeline are told; it lies in the root of a corpus, and `tracemark init` writes"
+            " one with every default. What the file does not state has its default, and so has a corpus without the"
+            " file. A member that is not listed here, one given twice, or a value of another kind is an error that"
+            " names the line (exit code 2): a limit that is misspelt must not keep its default in silence.\n\n"
+            "| member | value | default | meaning |\n|---|---|---|---|\n"
+        ),
+    ]
+    for section, owner in _SECTIONS:
+        for name, kind, text in _fields(classes[owner]):
+            # of `Params` itself one field is a member, and the others are sections
+            if owner == "Params" and name != section:
+                continue
+            if kind in _IN_YAML:
+                member = f"{section}.tasks" if owner == "Params" else f"{section}.{name}"
+                default = _yaml(getattr(getattr(params_module, owner)(), name))
+                meaning = re.sub(r"\bNone\b", "`null`", _cell(text))
+                lines.append(f"| `{member}` | {_IN_YAML[kind]} | `{default}` | {meaning} |\n")
+    lines.append(
+        "\n## Policies\n\nFrom the strictest to the widest; what evidence is, and when a harness *fits* a trace, is"
+        " told [elsewhere](../concepts/evidence.md).\n\n| `export.evidence` | takes a trace when |\n|---|---|\n"
+    )
+    texts = _texts_below(classes["Policy"])
+    lines += [f"| `{policy.value}` | {_cell(texts[policy.name])} |\n" for policy in params_module.Policy]
+    return "".join(lines)
+
+
+def _yaml(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return str(value or "null")
+    return json.dumps(list(value) if isinstance(value, (tuple, frozenset)) else value)
+
+
+def _texts_below(node: ast.ClassDef) -> dict[str, str]:
+    """Return the text below each assignment of a class, by name."""
+    return {
+        ast.unparse(one.targets[0]): str(text.value.value)
+        for one, text in pairwise(node.body)
+        if isinstance(one, ast.Assign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
+
+
 def importers() -> str:
     """Return the page of importers, made from their modules."""
     lines = [
@@ -275,6 +349,7 @@ WRITERS = {
     "findings.md": findings,
     "importers.md": importers,
     "json.md": json_members,
+    "params.md": parameters,
     "recorder.md": recorder,
     "stored.md": stored,
 }

@@ -6,10 +6,14 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
+from tracemark.acts import scaffold
 from tracemark.cli.command_table import COMMANDS, GROUPS
 from tracemark.findings import CODES, Severity
 
@@ -64,6 +68,21 @@ def test_every_command_and_group_has_its_page() -> None:
     page = (REFERENCE / "commands.md").read_text(encoding="utf-8")
     missing = [path for path in [*GROUPS, *COMMANDS] if f"\n## tracemark {path}\n" not in page]
     assert missing == []
+
+
+def test_the_page_of_parameters_has_each_with_the_default_that_a_new_corpus_states() -> None:
+    page = (REFERENCE / "params.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^\| `([\w.]+)` \| [^|]+ \| `([^`]*)` \|", page, re.MULTILINE))
+    stated = dict(leaves(YAML(typ="safe", pure=True).load(scaffold.PARAMS)))
+    assert {name: YAML(typ="safe", pure=True).load(value) for name, value in shown.items()} == stated
+
+
+def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, member in value.items():
+        if isinstance(member, dict):
+            yield from leaves(member, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", member
 
 
 def test_every_finding_code_made_is_in_the_table() -> None:

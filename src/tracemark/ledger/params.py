@@ -37,9 +37,9 @@ class Accepted:
     """The accepted pair, as the file states it."""
 
     harness: str | None = None
-    """Fingerprint; None when none is accepted."""
+    """The accepted harness's fingerprint, which `tracemark harness accept` writes after the ledger; None when none is."""
     model: str | None = None
-    """The model's name; None when none is accepted."""
+    """The accepted model's name; no command writes it yet, and nothing reads it. None when none is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,15 @@ class IngestParams:
     """What ingest is told."""
 
     success_reward: float = _LIMITS.success_reward
-    """Reward at which a run without a verdict of its own counts as success."""
+    """Reward at which a run without a verdict of its own counts as success; with any other it counts as failure. It
+    concerns new traces only."""
     max_record: int = _LIMITS.max_record
     """Largest record in bytes; a larger one is refused."""
     max_expanded: int = _LIMITS.max_expanded
     """Bytes to which one compressed file may expand."""
     inbox: str = "partial"
-    """`complete` when the inbox holds every raw run, so that the store can be made again from it; else `partial`."""
+    """`complete` when the inbox holds every raw run, so that the store can be made again from it: then a store that is
+    not pulled is made anew by ingest and not asked for with `dvc pull`. Else `partial`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,13 @@ class Caps:
     """How many traces, and of which length, a training export takes. None means that a limit is off."""
 
     per_task: int | None = 1
-    """Traces of one task."""
+    """Most traces of one task; those of unknown task are each counted as a task of its own. None: no limit."""
     total: int | None = 100
-    """Traces in all."""
+    """Most traces in all. None: no limit."""
     minimum: int = 20
-    """An export with fewer is refused; 0 refuses none."""
+    """Fewest traces: an export with fewer is refused. 0 refuses none but the empty one."""
     tool_calls: tuple[int, int] | None = (2, 60)
-    """Fewest and most tool calls of a trace, both allowed."""
+    """Fewest and most tool calls of a trace, both allowed. None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class ExportParams:
     """What exports are told."""
 
     evidence: Policy = Policy.UNIQUE
-    """How well a trace's harness must be known."""
+    """How well a trace's harness must be known: one of the policies below."""
     models: tuple[str, ...] = ()
     """Models whose traces count, each `NAME` or `NAME@REVISION`; empty means every model, the unknown one too."""
     sft: Caps = field(default_factory=Caps)
@@ -91,7 +93,10 @@ class Params:
     ingest: IngestParams = field(default_factory=IngestParams)
     """What ingest is told."""
     evaluation: frozenset[str] = frozenset()
-    """Ids of the tasks that gates compare on; never in a training export."""
+    """Ids of the tasks kept for evaluation, never in a training export: a list of ids, or `{file: PATH}` with a file of
+    the corpus that holds one id a line (blank lines and lines that begin with `#` count for nothing). `DOMAIN/TASK`
+    means the task of that domain, `TASK` alone the one of that name in any domain. Where the list is not empty, a trace
+    whose task nobody knows is left out as well."""
     evaluation_file: str | None = None
     """The file that lists them, relative to the corpus; None when `params.yaml` itself does."""
     export: ExportParams = field(default_factory=ExportParams)
