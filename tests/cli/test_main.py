@@ -80,6 +80,50 @@ def test_what_the_system_refuses_is_no_bug(
     assert err.startswith(f"error: the system refused: {os.strerror(number)}\n  at: traces/segments\nhint: ")
 
 
+@pytest.mark.parametrize(
+    "case",
+    [
+        ([], "corpus/traces/segments/a", "traces/segments/a"),
+        ([], "corpus/inbox/b", "inbox/b"),
+        (["--root", "../../other"], "corpus/inbox/b", "b"),
+        (["--root", "../../other"], "other/params.yaml", "params.yaml"),
+        (["--root", "{}/other"], "other/params.yaml", "params.yaml"),
+        (["--root={}/other"], "other/params.yaml", "params.yaml"),
+        ([], "other/params.yaml", "{}/other/params.yaml"),
+    ],
+)
+def test_what_the_system_refuses_is_named_from_the_corpus_or_the_current_folder(
+    case: tuple[list[str], str, str],
+    tmp_path: Path,
+    ends_with: Callable[[BaseException], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    root, place, shown = case
+    (tmp_path / "other").mkdir()
+    (tmp_path / "corpus" / "inbox").mkdir(parents=True)
+    (tmp_path / "corpus" / "params.yaml").touch()
+    monkeypatch.chdir(tmp_path / "corpus" / "inbox")
+    ends_with(OSError(errno.EACCES, os.strerror(errno.EACCES), str(tmp_path / place)))
+    assert run([*[word.format(tmp_path) for word in root], "check", "--output", "json"]) == 2
+    assert json.loads(capsys.readouterr().out)["where"] == shown.format(tmp_path)
+
+
+def test_a_path_is_named_whole_where_the_current_folder_is_gone(
+    tmp_path: Path,
+    ends_with: Callable[[BaseException], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ends_with(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(gone / "a")))
+    assert run(["check"]) == 2
+    assert f"at: {gone}/a" in capsys.readouterr().err
+
+
 def test_a_rename_between_filesystems_names_both_ends(
     ends_with: Callable[[BaseException], None], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,10 +42,18 @@ def corpus(ctx: typer.Context) -> Path:
     if ctx.obj is not None:
         return Path(ctx.obj)
     here = Path.cwd()
+    found = nearest(here)
+    if found is None:
+        raise NoStoreError(
+            f"neither {here} nor a folder above it is a corpus",
+            hint="cd into one, name one with `tracemark --root DIR …`, or make one with `tracemark init`",
+        )
+    return found
+
+
+def nearest(here: Path) -> Path | None:
+    """Return the corpus in which a folder lies, the folder itself if it is one; None when it lies in none."""
     for folder in (here, *here.parents):
         if any(os.path.lexists(folder / mark) for mark in _MARKS):
             return folder
-    raise NoStoreError(
-        f"neither {here} nor a folder above it is a corpus",
-        hint="cd into one, name one with `tracemark --root DIR …`, or make one with `tracemark init`",
-    )
+    return None

@@ -5,7 +5,8 @@ Invariants:
 - what the arguments get wrong is a usage error, exit code 2, like any other error in words and as data;
 - anything else is a bug of ours: exit code 70, and only then a traceback;
 - an interrupt ends with 130; a reader of our output that has gone away ends us quietly with 141;
-- output that cannot be written otherwise (a full disk, a closed stream) is a usage error, in words.
+- output that cannot be written otherwise (a full disk, a closed stream) is a usage error, in words;
+- what is said of a file names it from the corpus or from the current folder, wherever these lie on this machine.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import NoReturn
 import typer
 
 from tracemark.cli.app import PROGRAM, build
-from tracemark.cli.arguments import Output
+from tracemark.cli.arguments import Output, nearest
 from tracemark.cli.output import write_error
 from tracemark.errors import TracemarkError, UsageError
 
@@ -124,7 +125,7 @@ def run(arguments: Sequence[str]) -> int:
     except TracemarkError as error:
         return write_error(error, output) if error.exit_code != TracemarkError.exit_code else _bug(error, output)
     except OSError as error:
-        return _refused(error, output) if error.errno in _REFUSED_BY_SYSTEM else _bug(error, output)
+        return _refused(error, arguments, output) if error.errno in _REFUSED_BY_SYSTEM else _bug(error, output)
     except Exception as error:  # noqa: BLE001 - the boundary: what nobody expected is a bug, and says so
         return _bug(error, output)
 
@@ -167,11 +168,32 @@ def _usage(error: typer.TyperException) -> UsageError:
     return UsageError(error.format_message(), where=where, hint=None if where is None else f"{where} --help")
 
 
-def _refused(error: OSError, output: Output) -> int:
-    places = [os.fspath(name) for name in (error.filename, error.filename2) if isinstance(name, (str, os.PathLike))]
+def _refused(error: OSError, arguments: Sequence[str], output: Output) -> int:
+    names = [os.fspath(name) for name in (error.filename, error.filename2) if isinstance(name, (str, os.PathLike))]
     hint = None if error.errno is None else _REFUSED_BY_SYSTEM[error.errno]
-    where = " → ".join(map(str, places)) or None
+    where = " → ".join(_place(str(name), arguments) for name in names) or None
     return write_error(UsageError(f"the system refused: {error.strerror}", where=where, hint=hint), output)
+
+
+def _place(name: str, arguments: Sequence[str]) -> str:
+    """Return a path as people know it: from the corpus or else the current folder, where it lies below one of them."""
+    path = Path(name)
+    if path.is_absolute():
+        # the current folder may be gone
+        with suppress(OSError):
+            for folder in (_corpus(arguments), Path.cwd()):
+                if folder is not None and path.is_relative_to(folder):
+                    return path.relative_to(folder).as_posix()
+    return name
+
+
+def _corpus(arguments: Sequence[str]) -> Path | None:
+    """Return the corpus that is worked on, read before the arguments are known to be right; None when there is none."""
+    for word, following in pairwise([*arguments, ""]):
+        if word == "--root" or word.startswith("--root="):
+            given = following if word == "--root" else word.removeprefix("--root=")
+            return Path(os.path.normpath(Path(given).absolute()))
+    return nearest(Path.cwd())
 
 
 def _bug(error: Exception, output: Output) -> int:
