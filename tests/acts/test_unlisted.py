@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import export, health, ingest, traces
+from tracemark.acts import decisions, export, health, ingest, traces
 from tracemark.acts.corpus import open_store
 from tracemark.errors import UsageError
 
-from .conftest import Shop, document
+from .conftest import CLOCK, Shop, document
 
 NOBODY = 65534
 
@@ -191,6 +191,64 @@ def test_a_trace_whose_file_nobody_may_read_is_an_error_that_names_the_file(shar
     with shut(shared / "traces" / name):
         code, _, words = run(shared, *command, trace)
     assert code == 30
+    assert f"at: {name}" in words
+    assert str(shared) not in words
+
+
+@pytest.fixture
+def settled(shared: Path) -> tuple[Path, str, str]:
+    """A corpus in which a decision settles a trace whose segment nobody may read; the trace, and the segment."""
+    shop = Shop(shared)
+    trace = shop.ids()["w-0"]
+    decisions.stamp(shared, [trace], "desk_a", "as the log of the desk says", CLOCK)
+    with open_store(shared) as store:
+        name = store.state(trace).file
+    if os.geteuid() == 0:
+        for path in (shared, *shared.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+    return shared, trace, name
+
+
+@pytest.mark.parametrize(
+    ("command", "rows"),
+    [(["traces", "list"], "traces"), (["harness", "list"], "harnesses"), (["audit", "desk_a"], "exports")],
+)
+def test_lists_go_on_where_nobody_may_read_what_a_decision_is_held_to(
+    settled: tuple[Path, str, str], command: list[str], rows: str
+) -> None:
+    root, trace, name = settled
+    whole = json.loads(run(root, *command, "--output", "json")[1])
+    with shut(root / "traces" / name):
+        code, data, words = run(root, *command, "--output", "json")
+    assert str(root) not in data + words
+    report = json.loads(data)
+    assert code == 1
+    (found,) = report["findings"]
+    assert (found["code"], found["where"]) == ("file-damaged", name)
+    assert found["message"].startswith("a stored file cannot be read: Permission denied: what settles the harness")
+    assert trace[:12] in found["message"]
+    assert len(report[rows]) == len(whole[rows])
+
+
+@pytest.mark.parametrize("command", [["traces", "show"], ["audit"], ["export", "sft", "--out", "out"]])
+def test_whoever_needs_the_trace_that_is_settled_learns_which_file_cannot_be_read(
+    settled: tuple[Path, str, str], command: list[str]
+) -> None:
+    root, trace, name = settled
+    with shut(root / "traces" / name):
+        code, data, words = run(root, *command, *([] if command[0] == "export" else [trace]))
+    assert (code, data) == (30, "")
+    assert f"error: a stored file cannot be read: Permission denied\n  at: {name}" in words
+    assert str(root) not in words
+    assert not (root / "out").exists()
+
+
+def test_an_export_is_refused_where_nobody_may_read_a_segment_of_which_it_takes_rows(shared: Path) -> None:
+    with open_store(shared) as store:
+        name = store.state(Shop(shared).ids()["t-1"]).file
+    with shut(shared / "traces" / name):
+        code, data, words = run(shared, "export", "sft", "--out", "out")
+    assert (code, data) == (30, "")
     assert f"at: {name}" in words
     assert str(shared) not in words
 

@@ -162,3 +162,52 @@ def test_a_flipped_bit_never_gives_other_lines_without_an_error(
 def test_a_missing_segment_is_an_integrity_error(tmp_path: Path) -> None:
     with pytest.raises(IntegrityError, match="missing"):
         list(iterate(tmp_path / "gone"))
+
+
+def loop(path: Path, _: pytest.MonkeyPatch) -> None:
+    path.unlink()
+    path.symlink_to(path.name)
+
+
+def fail_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the disk refuse to read a file that can be opened."""
+
+    def refuse(*_: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    class Broken(io.BytesIO):
+        def read(self, _size: int | None = -1) -> bytes:
+            return refuse()
+
+        def fileno(self) -> int:
+            return -1
+
+    monkeypatch.setattr(os, "pread", refuse)
+    monkeypatch.setattr(Path, "open", lambda *_, **__: Broken())
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [(loop, os.strerror(errno.ELOOP)), (fail_at_once, os.strerror(errno.EIO))],
+    ids=["link to itself", "disk"],
+)
+@pytest.mark.parametrize("below", ["segments/fingerprint=none", "annotations/stamps", "refused"])
+def test_what_the_system_does_not_let_us_read_is_an_integrity_error_that_names_the_place_in_the_store(
+    tmp_path: Path, below: str, spoil, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "traces" / below / "a"
+    path.parent.mkdir(parents=True)
+    packed = pack(path, LINES)
+    with monkeypatch.context() as then:
+        spoil(path, then)
+        for read in (
+            lambda: list(iterate(path)),
+            lambda: list(read_lines(path, packed.locations)),
+            lambda: read_line(path, packed.locations[-1]),
+        ):
+            with pytest.raises(IntegrityError) as caught:
+                read()
+            assert (caught.value.message, caught.value.where) == (
+                f"a stored file cannot be read: {reason}",
+                f"{below}/a",
+            )

@@ -14,7 +14,6 @@ from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
 from tracemark.acts.provenance import declared_name, observed_digests, standing
 from tracemark.acts.pulled import not_pulled, resolve
-from tracemark.durable import why_unread
 from tracemark.errors import IntegrityError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
@@ -282,11 +281,10 @@ def _stamps(path: Path, locations: Sequence[Location], damaged: list[Finding]) -
             for line in read_lines(path, locations[read:]):
                 yield head_of(line)["harness"]
                 read += 1
-        except (IntegrityError, OSError) as error:
+        except IntegrityError as error:
             name = "/".join(path.parts[-3:])
-            reason = error.message if isinstance(error, IntegrityError) else why_unread(error)[0]
             if not any((one.code, one.where) == ("file-damaged", name) for one in damaged):
-                damaged.append(finding("file-damaged", name, reason))
+                damaged.append(finding("file-damaged", name, error.message))
             yield {}
             read += 1
 

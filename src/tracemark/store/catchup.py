@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from tracemark.digest import Hasher
-from tracemark.durable import lock, why_unread
+from tracemark.durable import lock
 from tracemark.errors import IntegrityError, LockedError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
@@ -46,12 +46,9 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
     }
     project, add = projections[name.partition("/")[0]]
     hasher = Hasher()
-    try:
-        for location, line in iterate(layout.path(name), hasher):
-            locations.append(location)
-            lines.append(project(line))
-    except OSError as error:
-        raise IntegrityError(f"it cannot be read: {why_unread(error)[0]}", where=name, hint="tracemark check") from None
+    for location, line in iterate(layout.path(name), hasher):
+        locations.append(location)
+        lines.append(project(line))
     if (found := hasher.hexdigest()) != content_of(name):
         raise IntegrityError(f"its bytes have the SHA-256 {found}", where=name, hint="tracemark check")
     add(name, lines, locations)

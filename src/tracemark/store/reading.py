@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from tracemark import digest
 from tracemark.digest import JSON
-from tracemark.durable import why_unread
 from tracemark.errors import IntegrityError, UnknownNameError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store import deciding
@@ -83,7 +82,7 @@ class Reading:
         """Yield each of `stored` with the canonical bytes of its trajectory, in the order of their files and places.
 
         Raises:
-            IntegrityError: when a segment is missing or damaged.
+            IntegrityError: when a segment is missing or damaged, or cannot be read.
         """
         ordered = sorted(stored, key=lambda one: one[1:])
         for file, group in groupby(ordered, key=lambda one: one.file):
@@ -117,12 +116,12 @@ class Reading:
 
         Raises:
             UnknownNameError: when there is no such trace.
-            IntegrityError: when the bytes are not those of the id.
+            IntegrityError: when the bytes are not those of the id, or cannot be read.
         """
         stored = self.lookup([trace_id]).get(trace_id)
         if stored is None:
             raise UnknownNameError(f"there is no trace {trace_id}", hint="tracemark traces list")
-        line = self._line(stored.file, stored.location)
+        line = read_line(self.layout.path(stored.file), stored.location)
         trajectory_of(line, trace_id)
         return line
 
@@ -131,7 +130,7 @@ class Reading:
 
         Raises:
             UnknownNameError: when there is no such trace.
-            IntegrityError: when the bytes are not those of the id.
+            IntegrityError: when the bytes are not those of the id, or cannot be read.
         """
         return trajectory_slice(self.get(trace_id))
 
@@ -219,7 +218,7 @@ class Reading:
         """Yield each state, in the order of `select`, with the stored line of its trace.
 
         Raises:
-            IntegrityError: when a segment is missing or damaged.
+            IntegrityError: when a segment is missing or damaged, or cannot be read.
         """
         for batch in choose.batches(self.layout.traces, states):
             yield from zip(batch.states, read_lines(batch.path, [s.location for s in batch.states]), strict=True)
@@ -347,8 +346,10 @@ class Reading:
         except IntegrityError as error:
             if damaged is None:
                 raise
+            # what cannot be read may be the trace's own line, or a later statement in another file
+            where = stored.file if error.where in (None, trace) else error.where
             message = f"{error.message}: what settles the harness of trace {trace[:12]} is not applied"
-            damaged.append(finding("file-damaged", stored.file, message))
+            damaged.append(finding("file-damaged", where, message))
             return undecided
         return replace(undecided, void={**undecided.void, trace: fingerprint or ""})
 
@@ -364,15 +365,8 @@ class Reading:
             else:
                 yield note
 
-    def _line(self, file: str, location: Location) -> bytes:
-        try:
-            return read_line(self.layout.path(file), location)
-        except OSError as error:
-            message = f"a stored file cannot be read: {why_unread(error)[0]}"
-            raise IntegrityError(message, where=file, hint="tracemark check") from None
-
     def _note(self, name: bytes, file: str, location: Location) -> Note:
-        line = self._line(file, location)
+        line = read_line(self.layout.path(file), location)
         if digest.sha256(line) != name.hex():
             raise IntegrityError("a stored annotation is not what its digest says", where=file)
         return Note(name.hex(), digest.load_canonical(line))

@@ -6,13 +6,16 @@ A frame holds up to 64 lines (fewer when they are large), has a checksum and its
 Invariants:
 - the same lines make the same file, whoever writes them: framing depends on the lines alone;
 - memory is bounded by one frame, whatever the segment's size;
-- a segment is never opened for writing again once it has its name.
+- a segment is never opened for writing again once it has its name;
+- what keeps a segment from being read, damage or the system, is one kind of error, in words, which names the file by
+  its place in the store.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +23,7 @@ from typing import NamedTuple
 import zstandard
 
 from tracemark.digest import Hasher
-from tracemark.durable import require_regular
+from tracemark.durable import require_regular, why_unread
 from tracemark.errors import IntegrityError, IrregularFileError
 
 FRAME_LINES = 64
@@ -148,7 +151,7 @@ def read_line(path: Path, location: Location) -> bytes:
     The frame is decompressed up to the line's end only, so its checksum is not checked: compare the line's digest.
 
     Raises:
-        IntegrityError: when the file is missing, cut short or damaged.
+        IntegrityError: when the file is missing, cut short or damaged, or cannot be read.
     """
     return next(read_lines(path, [location]))
 
@@ -157,28 +160,21 @@ def read_lines(path: Path, locations: Iterable[Location]) -> Iterator[bytes]:
     """Yield the lines at `locations` of one file, in that order; neighbours in one frame decompress it once.
 
     Raises:
-        IntegrityError: when the file is missing, cut short or damaged.
+        IntegrityError: when the file is missing, cut short or damaged, or cannot be read; what stands before that was
+            yielded.
     """
     decompressor = zstandard.ZstdDecompressor()
-    try:
-        require_regular(path)
-        with path.open("rb", buffering=0) as file:
-            for (start, length), group in groupby(locations, key=lambda location: location[:2]):
-                wanted = list(group)
-                end = max(location.offset + location.length for location in wanted) + 1
-                with decompressor.stream_reader(os.pread(file.fileno(), length, start)) as reader:
-                    data = reader.read(end)
-                for _, _, offset, size in wanted:
-                    line = data[offset : offset + size]
-                    if data[offset + size : offset + size + 1] != b"\n":
-                        raise _damaged(path, "a line is not where the catalogue says")
-                    yield line
-    except zstandard.ZstdError as error:
-        raise _damaged(path, str(error)) from None
-    except FileNotFoundError:
-        raise _damaged(path, "the file is missing") from None
-    except IrregularFileError as error:
-        raise _damaged(path, error.message) from None
+    with _reading(path), path.open("rb", buffering=0) as file:
+        for (start, length), group in groupby(locations, key=lambda location: location[:2]):
+            wanted = list(group)
+            end = max(location.offset + location.length for location in wanted) + 1
+            with decompressor.stream_reader(os.pread(file.fileno(), length, start)) as reader:
+                data = reader.read(end)
+            for _, _, offset, size in wanted:
+                line = data[offset : offset + size]
+                if data[offset + size : offset + size + 1] != b"\n":
+                    raise _damaged(path, "a line is not where the catalogue says")
+                yield line
 
 
 def iterate(path: Path, hasher: Hasher | None = None) -> Iterator[tuple[Location, bytes]]:
@@ -189,7 +185,8 @@ def iterate(path: Path, hasher: Hasher | None = None) -> Iterator[tuple[Location
         hasher: fed with all bytes of the file; None when nobody asks for their digest.
 
     Raises:
-        IntegrityError: when the file is missing, cut short or damaged; lines of whole frames before that were yielded.
+        IntegrityError: when the file is missing, cut short or damaged, or cannot be read; lines of whole frames before
+            that were yielded.
     """
     for frame_offset, frame_length, data in _frames(path, hasher):
         lines = data.split(b"\n")
@@ -211,30 +208,43 @@ def _frames(path: Path, hasher: Hasher | None) -> Iterator[tuple[int, int, bytes
             hasher.update(data)
         return data
 
+    with _reading(path), path.open("rb") as file:
+        while pending or (pending := read()):
+            frame = decompressor.decompressobj()
+            pieces, fed = [], 0
+            while not frame.eof:
+                if not (pending or (pending := read())):
+                    raise _damaged(path, "the file is cut short")
+                fed += len(pending)
+                pieces.append(frame.decompress(pending))
+                pending = b""
+            pending = frame.unused_data
+            length = fed - len(pending)
+            yield offset, length, b"".join(pieces)
+            offset += length
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Give a `with` block in which a file is read; whatever keeps it from being read is an `IntegrityError`."""
     try:
         require_regular(path)
-        with path.open("rb") as file:
-            while pending or (pending := read()):
-                frame = decompressor.decompressobj()
-                pieces, fed = [], 0
-                while not frame.eof:
-                    if not (pending or (pending := read())):
-                        raise _damaged(path, "the file is cut short")
-                    fed += len(pending)
-                    pieces.append(frame.decompress(pending))
-                    pending = b""
-                pending = frame.unused_data
-                length = fed - len(pending)
-                yield offset, length, b"".join(pieces)
-                offset += length
+        yield
     except zstandard.ZstdError as error:
         raise _damaged(path, str(error)) from None
     except FileNotFoundError:
         raise _damaged(path, "the file is missing") from None
     except IrregularFileError as error:
         raise _damaged(path, error.message) from None
+    except OSError as error:
+        raise _unusable(path, f"a stored file cannot be read: {why_unread(error)[0]}") from None
 
 
 def _damaged(path: Path, message: str) -> IntegrityError:
-    where = f"{path.parent.name}/{path.name}"
-    return IntegrityError(f"a stored file is damaged: {message}", where=where, hint="tracemark check")
+    return _unusable(path, f"a stored file is damaged: {message}")
+
+
+def _unusable(path: Path, message: str) -> IntegrityError:
+    # the last three parts are the place of a stored file below `traces/`, by which the layers above know it
+    where = "/".join(path.parts[-3:]).removeprefix("traces/")
+    return IntegrityError(message, where=where, hint="tracemark check")

@@ -11,7 +11,6 @@ from itertools import groupby
 
 from tracemark import digest
 from tracemark.digest import JSON
-from tracemark.durable import why_unread
 from tracemark.errors import IntegrityError
 from tracemark.findings import Finding, finding
 from tracemark.model.stamp import fingerprint_of
@@ -133,8 +132,6 @@ def _read(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> Iterator
                 yield trace, kind, _statement(name.hex(), kind, line)
         except IntegrityError as error:
             raise _unread(error.message, file) from None
-        except OSError as error:
-            raise _unread(f"a stored file cannot be read: {why_unread(error)[0]}", file) from None
         except digest.NotJSONError as error:
             raise _unread(f"a stored file is damaged: {error}", file) from None
 
