@@ -12,9 +12,11 @@ import pytest
 
 from tracemark.acts import health, scaffold
 from tracemark.cli.main import run
+from tracemark.clock import FixedClock
 from tracemark.errors import LedgerChainError, NewerFormatError, ParamsError, UsageError
 from tracemark.harness.folder import IGNORED
 from tracemark.importers.base import outcome_of_reward
+from tracemark.ledger import chain
 from tracemark.ledger.params import Params
 from tracemark.ledger.params_file import read_params
 from tracemark.pipeline import dvcfile
@@ -235,3 +237,20 @@ def test_what_stages_write_is_left_to_git_where_there_is_no_dvc(
     only(monkeypatch, tmp_path / "bin", "git")
     scaffold.init(tmp_path / "corpus")
     assert "/traces/" not in (tmp_path / "corpus" / ".gitignore").read_text()
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_decision_that_is_made_while_a_corpus_is_begun_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger, exists = tmp_path / chain.NAME, Path.exists
+
+    def overtaken(path: Path, **options: bool) -> bool:
+        found = exists(path, **options)
+        if path == ledger:
+            monkeypatch.setattr(Path, "exists", exists)
+            draft = chain.Draft("accept", {"harness": f"tm1:{'a' * 64}"}, "quicker")
+            chain.append(ledger, chain.Chain(), draft, FixedClock())
+        return found
+
+    monkeypatch.setattr(Path, "exists", overtaken)
+    scaffold.init(tmp_path)
+    assert [entry.decision.reason for entry in chain.read(ledger).entries] == ["quicker"]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tracemark.acts.corpus import VERSIONS, Corpus
 from tracemark.acts.ingest import INBOX
-from tracemark.durable import make_folder, read_regular, write_atomic
+from tracemark.durable import make_folder, read_regular, sync_folder, write_atomic
 from tracemark.errors import UsageError
 from tracemark.findings import Report
 from tracemark.harness.folder import IGNORED
@@ -137,7 +137,13 @@ def _begin(path: Path, place: Path, text: str = "") -> bool:
     """Write `text` to `path` unless something is at `place`; return whether it was written."""
     if place.exists():
         return False
-    write_atomic(path, text.encode())
+    if text:
+        write_atomic(path, text.encode())
+    else:
+        # a ledger to which somebody has added meanwhile must not be replaced by an empty one
+        make_folder(path.parent)
+        path.touch()
+        sync_folder(path.parent)
     return True
 
 
