@@ -37,7 +37,8 @@ class Accepted:
     """The accepted pair, as the file states it."""
 
     harness: str | None = None
-    """The accepted harness's fingerprint, which `tracemark harness accept` writes after the ledger; None when none is."""
+    """Fingerprint of the accepted harness, which `tracemark harness accept` writes after the ledger; None when none
+    is."""
     model: str | None = None
     """The accepted model's name; no command writes it yet, and nothing reads it. None when none is accepted."""
 

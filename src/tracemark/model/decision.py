@@ -1,4 +1,4 @@
-"""A decision: one entry of the ledger, made by a person or by a gate.
+"""A decision: one entry of the ledger, made by a person.
 
 Decisions are added and never changed. Each names the entries that were the newest ones in the ledger that its maker had
 read (its parents), so the ledger is a graph in which order of lines means nothing and in which two branches that were
@@ -10,7 +10,8 @@ Subjects by kind:
 - `retract`, `reinstate`: `{"trace": ID, "raw"?: DIGEST, "also"?: [DIGEST, …]}` bars a trace and the raw records that
   hold it from use, or lifts that;
 - `stamp`: `{"trace": ID, "fingerprint": FINGERPRINT | null}` settles under which harness a contested trace counts;
-- `equivalent`: `{"fingerprints": [FINGERPRINT, FINGERPRINT, …]}` lets exports treat these as one.
+- `equivalent`: `{"fingerprints": [FINGERPRINT, FINGERPRINT, …]}` lets exports treat these as one; no command writes it
+  yet, and one that a program wrote counts.
 
 A kind that this version does not know is kept and chained like any other; it changes nothing.
 """
@@ -68,7 +69,7 @@ class StampSubject(Value):
 
 
 class EquivalentSubject(Value):
-    """What an `equivalent` is about."""
+    """What an `equivalent` is about; no command writes such a decision yet, and one that a program wrote counts."""
 
     fingerprints: Annotated[list[Fingerprint], Field(min_length=2)]
     """The fingerprints that exports treat as one; order means nothing."""
@@ -99,7 +100,7 @@ class Decision(Value):
     subject: dict[str, Any]
     """What it is about; the members depend on the kind."""
     evidence: dict[str, Any] | None = None
-    """What the decision rests on, such as a gate's report; None when it rests on the reason alone."""
+    """What the decision rests on; no command writes it yet. None when it rests on the reason alone."""
 
     @model_validator(mode="after")
     def _subject_fits_kind(self) -> Decision:

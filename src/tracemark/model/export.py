@@ -36,7 +36,8 @@ class HarnessOf(Value):
     components: dict[str, str]
     """The digests of its four components; empty when no known harness version has the fingerprint."""
     equivalents: list[str]
-    """Other fingerprints that the ledger declares equivalent and whose traces count, sorted."""
+    """Other fingerprints that the ledger declares equivalent and whose traces count, sorted; no command declares any
+    yet."""
 
 
 class Parameters(Value):

@@ -31,6 +31,10 @@ def command(
     Ingesting the same runs again stores nothing twice. What cannot be read is kept with the reason, and the rest of the
     batch is stored. A claimed harness is compared with the content; a trace that disagrees is stored under none and
     reported, unless it has its harness already.
+
+    A source that was corrected says something else of the same trace, such as another reward. Both statements stay, the
+    trace is contested, and no export takes it: `tracemark audit TRACE` shows what each source says, and
+    `tracemark retract TRACE --reason TEXT` records that it stays out. So correct a source before it is ingested.
     """
     options = ingest.IngestOptions(format=format_, harness=harness, dry_run=dry_run)
     with working("ingest"):

@@ -18,7 +18,10 @@ def command(
         bool, typer.Option("--check", help="Only tell whether dvc.yaml is what would be written.")
     ] = False,
 ) -> int:
-    """Write the pipeline's dvc.yaml to standard output."""
+    """Write the pipeline's dvc.yaml to standard output.
+
+    What it writes is the file itself, as it is to be stored, and no report: so there is no --output.
+    """
     root = corpus(ctx)
     text = dvcfile.render(root).encode()
     if not check:
