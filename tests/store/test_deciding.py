@@ -9,6 +9,7 @@ import pytest
 
 from tracemark import digest
 from tracemark.store.deciding import refuted_by
+from tracemark.store.disputes import check_decisions
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.state import Statement, harness_named
 from tracemark.store.store import Store
@@ -154,3 +155,27 @@ def test_only_decisions_about_traces_that_can_be_wanted_are_held_to_the_content(
         for letter, expected in (("a", 0), ("b", 4)):
             wanted = Selection(fingerprints=frozenset({make.fingerprint(letter)}))
             assert len(list(store.select(wanted, decisions))) == expected
+
+
+def test_check_and_those_who_ask_the_store_hold_decisions_to_one_rule(make, root: Path) -> None:
+    lines = [make.trace(n, refuted(make, "a") if n == 1 else None) for n in range(1, 6)]
+    ids = [make.id_of(line) for line in lines]
+    wrong = named(make, "a")
+    stamps = {trace: None if trace == ids[4] else wrong for trace in ids}
+
+    def excludes(fingerprint: str, line: bytes) -> bool:
+        return fingerprint == wrong and line == lines[2]
+
+    with Store.open(root, create=True) as store:
+        make.commit(store, *lines)
+        list(store.select(Selection()))
+        # the state that the catalogue keeps of the second is that of before
+        store.commit_annotations("stamps", [make.annotation("stamps", ids[1], {"harness": refuted(make, "a")})])
+        found = check_decisions(store.layout, stamps, excludes)
+        assert store.catalogue.stale(9) == [bytes.fromhex(ids[1])]
+        decisions = Decisions(stamps=stamps, excludes=excludes)
+        void = store.applied(decisions).void
+        assert void == dict.fromkeys(ids[:3], wrong)
+        assert {one.where for one in found} == {f"trace {trace[:12]}" for trace in void}
+        states = {state.trace_id: state for state in store.select(Selection(), decisions)}
+        assert [states[trace].settled for trace in ids] == [trace not in void for trace in ids]

@@ -20,7 +20,7 @@ from itertools import groupby
 from tracemark.store.catalogue import Reader, Restated, Stored
 from tracemark.store.layout import Layout
 from tracemark.store.row import trajectory_of
-from tracemark.store.segment import read_line, read_lines
+from tracemark.store.segment import read_lines
 from tracemark.store.selection import Decisions, Excludes
 from tracemark.store.state import Statement, harness_named, of_harness
 from tracemark.store.statements import statements
@@ -60,7 +60,7 @@ def applied(catalogue: Reader, layout: Layout, decisions: Decisions, about: Coll
     stamps = decisions.stamps
     if about is not None:
         stamps = {trace: stamps[trace] for trace in about if trace in stamps}
-    void = {**decisions.void, **_void(catalogue, layout, stamps, decisions.excludes)}
+    void = {**decisions.void, **refuted(catalogue, layout, stamps, decisions.excludes)}
     stamps = {k: v for k, v in stamps.items() if k not in void} if void else stamps
     # what is left of the stamps was held against the content, and need not be again
     return replace(decisions, stamps=stamps, void=void, excludes=None)
@@ -85,17 +85,11 @@ def holds(
     Raises:
         IntegrityError: when a file that holds a statement, or the line of the trace, is damaged.
     """
-    stored, restated = found
     if fingerprint is None:
         return True
-    trace = stored.row.trace_id
-    if _contradicted(stored, restated) and void_among(catalogue, layout, {trace: fingerprint}, [stored.row.id]):
-        return False
-    if excludes is None:
-        return True
-    line = read_line(layout.path(stored.file), stored.location)
-    trajectory_of(line, trace)
-    return not excludes(fingerprint, line)
+    stored, restated = found
+    suspects = [stored.row.id] if _contradicted(stored, restated) else []
+    return not _refuted(catalogue, layout, {stored.row.trace_id: fingerprint}, excludes, suspects)
 
 
 def records_of_run(catalogue: Reader, trace: bytes) -> set[bytes]:
@@ -113,14 +107,52 @@ def refuted_by(said: Sequence[Statement]) -> set[str]:
     return {fingerprint for fingerprint in named if fingerprint is not None}
 
 
-def refuted_by_content(
-    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes
+def refuted(
+    catalogue: Reader,
+    layout: Layout,
+    stamps: Mapping[str, str | None],
+    excludes: Excludes | None,
+    *,
+    lagging: bool = False,
 ) -> dict[str, str]:
-    """Return those of the decisions `stamps` (trace id to fingerprint) whose harness the stored content excludes.
+    """Return those of the decisions `stamps` (trace id to fingerprint) whose harness the content refutes.
+
+    Args:
+        catalogue: the catalogue.
+        layout: the corpus.
+        stamps: the decisions.
+        excludes: what compares content with a harness; None leaves it to what statements say.
+        lagging: whether restated rows may be stale, so that nothing but the statements tells what is refuted.
 
     Raises:
-        IntegrityError: when a line that must be read is damaged.
+        IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
     """
+    ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
+    if lagging or not ids:
+        return _refuted(catalogue, layout, stamps, excludes, ids)
+    # few traces are settled, and of fewer does anybody say that the content refutes something
+    suspects = [s.row.id for s, restated, _ in catalogue.select(None, ids) if _contradicted(s, restated)]
+    return _refuted(catalogue, layout, stamps, excludes, suspects)
+
+
+def _refuted(
+    catalogue: Reader,
+    layout: Layout,
+    stamps: Mapping[str, str | None],
+    excludes: Excludes | None,
+    suspects: Collection[bytes],
+) -> dict[str, str]:
+    """Return those of `stamps` that a statement about one of the traces `suspects` refutes, or else comparing does."""
+    found = _refuted_by_statement(catalogue, layout, stamps, suspects)
+    if excludes is None:
+        return found
+    others = {trace: fingerprint for trace, fingerprint in stamps.items() if trace not in found}
+    return found | _refuted_by_content(catalogue, layout, others, excludes)
+
+
+def _refuted_by_content(
+    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes
+) -> dict[str, str]:
     found = {}
     decided = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
     ordered = sorted(catalogue.lookup(decided), key=lambda one: one[1:]) if decided else []
@@ -135,14 +167,9 @@ def refuted_by_content(
     return found
 
 
-def void_among(
+def _refuted_by_statement(
     catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], ids: Collection[bytes]
 ) -> dict[str, str]:
-    """Return those of the decisions `stamps` (trace id to fingerprint) about the traces `ids` that a statement refutes.
-
-    Raises:
-        IntegrityError: when a file that holds a statement is damaged.
-    """
     found = {}
     for identity, said in statements(catalogue, layout, ids).items():
         fingerprint = stamps[identity.hex()]
@@ -180,19 +207,3 @@ def _reached(
 
 def _contradicted(stored: Stored, restated: Restated | None) -> bool:
     return bool((restated.fields if restated else {}).get("contradicted", stored.row.contradicted))
-
-
-def _void(
-    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
-) -> dict[str, str]:
-    ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
-    # few traces are settled, and of fewer does anybody say that the content refutes something
-    suspects = [
-        stored.row.id
-        for stored, restated, _ in (catalogue.select(None, ids) if ids else ())
-        if _contradicted(stored, restated)
-    ]
-    void = void_among(catalogue, layout, stamps, suspects)
-    if excludes is None:
-        return void
-    return void | refuted_by_content(catalogue, layout, {k: v for k, v in stamps.items() if k not in void}, excludes)

@@ -12,7 +12,7 @@ from tracemark.errors import IntegrityError
 from tracemark.findings import Finding, finding
 from tracemark.store.asked import Asked
 from tracemark.store.catalogue import Reader
-from tracemark.store.deciding import refuted_by_content, settling, void_among
+from tracemark.store.deciding import refuted, settling
 from tracemark.store.layout import Layout
 from tracemark.store.selection import Decisions, Excludes
 from tracemark.store.state import of_harness
@@ -33,7 +33,7 @@ def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: 
     """
     with ExitStack() as opened:
         catalogue = Asked.open(layout, opened)
-        void: dict[str, str] = catalogue.ask(lambda reader: _void(reader, layout, stamps, excludes), {})
+        void: dict[str, str] = catalogue.ask(lambda reader: _refuted_as_read(reader, layout, stamps, excludes), {})
     return [*catalogue.findings, *(decision_refuted(trace, excluded) for trace, excluded in sorted(void.items()))]
 
 
@@ -73,7 +73,7 @@ def _undecided(catalogue: Reader, layout: Layout, decisions: Decisions) -> list[
     """Return each trace that is contested, with what statements dispute and nobody has decided."""
     disputes = list(_disputes(catalogue, layout))
     disputed = {trace: decisions.stamps[trace] for trace, _ in disputes if trace in decisions.stamps}
-    void = _void(catalogue, layout, disputed, decisions.excludes)
+    void = _refuted_as_read(catalogue, layout, disputed, decisions.excludes)
     found = []
     for trace, conflicts in disputes:
         settled = trace in disputed and trace not in void
@@ -96,33 +96,22 @@ def _disputes(catalogue: Reader, layout: Layout) -> Iterator[tuple[str, tuple[st
                 yield identity.hex(), now.conflicts
 
 
-def _void(
+def _refuted_as_read(
     catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
 ) -> dict[str, str]:
-    """Return those of the decisions `stamps` that cannot hold, as far as what they are held to can be read."""
+    """Return those of the decisions `stamps` that `refuted` names, as far as what they are held to can be read."""
     if not stamps:
         return {}
     try:
-        return _void_among(catalogue, layout, stamps, excludes)
-    except (IntegrityError, OSError):
+        return refuted(catalogue, layout, stamps, excludes, lagging=True)
+    except IntegrityError:
         # what is damaged, or cannot be read, is a finding already
         if len(stamps) == 1:
             return {}
     ordered = list(stamps.items())
     parts = ordered[: len(ordered) // 2], ordered[len(ordered) // 2 :]
-    first, second = (_void(catalogue, layout, dict(part), excludes) for part in parts)
+    first, second = (_refuted_as_read(catalogue, layout, dict(part), excludes) for part in parts)
     return first | second
-
-
-def _void_among(
-    catalogue: Reader, layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None
-) -> dict[str, str]:
-    # the catalogue's states are not asked, they may lag
-    ids = [bytes.fromhex(trace) for trace, fingerprint in stamps.items() if fingerprint is not None]
-    void = void_among(catalogue, layout, stamps, ids)
-    if excludes is None:
-        return void
-    return void | refuted_by_content(catalogue, layout, {k: v for k, v in stamps.items() if k not in void}, excludes)
 
 
 def decision_refuted(trace_id: str, fingerprint: str) -> Finding:
