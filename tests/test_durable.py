@@ -7,6 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +32,15 @@ from tracemark import durable
 with durable.lock(Path(sys.argv[1])):
     print(1, flush=True)
     input()
+"""
+
+HOLDS_FOR = """
+import sys, time
+from pathlib import Path
+from tracemark import durable
+with durable.lock(Path(sys.argv[1])):
+    print(1, flush=True)
+    time.sleep(float(sys.argv[2]))
 """
 
 
@@ -116,6 +128,53 @@ def test_a_lock_dies_with_its_process(tmp_path):
         assert durable.is_locked(path)
         child.kill()
     assert not durable.is_locked(path)
+
+
+@contextmanager
+def held(path: Path, seconds: float = 3600) -> Iterator[None]:
+    """Have another process hold a lock for some seconds, or for the time of a `with` block."""
+    command = [sys.executable, "-c", HOLDS_FOR, path, str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        yield
+        child.kill()
+
+
+def test_who_waits_for_a_lock_gets_it_when_the_holder_has_ended_and_says_after_a_second_that_it_waits(tmp_path, caplog):
+    with held(tmp_path / "ledger.lock", 0.3), durable.lock(tmp_path / "ledger.lock", blocking=True):
+        pass
+    assert caplog.messages == []
+    with held(tmp_path / "ledger.lock", 1.5), durable.lock(tmp_path / "ledger.lock", blocking=True):
+        assert caplog.messages == [
+            f"waiting for {tmp_path.name}/ledger.lock, which another process holds (for 60 s at most)"
+        ]
+
+
+def test_waiting_for_a_lock_has_an_end(tmp_path, monkeypatch):
+    monkeypatch.setenv(durable.LOCK_WAIT, "0.2")
+    with (
+        held(tmp_path / "ledger.lock"),
+        pytest.raises(LockedError, match=r"after 0\.2 s still") as refused,
+        durable.lock(tmp_path / "ledger.lock", blocking=True),
+    ):
+        pytest.fail("the lock was given twice")
+    assert refused.value.where == f"{tmp_path.name}/ledger.lock"
+    assert str(refused.value.hint).startswith("wait until it has ended, then run the command again")
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"), [("5", 5), ("0", 0), ("", 60), ("-1", 60), ("inf", 60), ("nan", 60), ("long", 60)]
+)
+def test_how_long_to_wait_is_a_minute_unless_a_number_says_otherwise(monkeypatch, said, meant):
+    monkeypatch.setenv(durable.LOCK_WAIT, said)
+    assert durable.longest_wait() == meant
+
+
+def test_who_makes_temporaries_waits_for_nobody_who_uses_some(tmp_path, monkeypatch):
+    monkeypatch.setenv(durable.LOCK_WAIT, "0")
+    with durable.temporary_folder(tmp_path / "tmp"), durable.temporary_folder(tmp_path / "tmp"):
+        assert not durable.is_locked(tmp_path / "tmp.lock")
 
 
 def test_temporaries_of_the_dead_are_removed_and_those_of_the_living_kept(tmp_path):

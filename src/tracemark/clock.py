@@ -6,6 +6,7 @@ bytes each time, which is how the example corpus stays reproducible.
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -46,3 +47,8 @@ class FixedClock:
         moment = self._next
         self._next = moment + self._step
         return _text(moment)
+
+
+def pause(seconds: float) -> None:
+    """Do nothing for so long; a signal that is handled meanwhile makes it no shorter."""
+    time.sleep(seconds)

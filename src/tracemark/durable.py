@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import math
 import os
 import shutil
 import signal
@@ -25,11 +26,19 @@ from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
+from tracemark.clock import pause
 from tracemark.errors import IrregularFileError, LockedError
+
+LOCK_WAIT = "TRACEMARK_LOCK_WAIT"
+"""Environment variable: how many seconds a command waits for a lock that another process holds; 60 where it is not set,
+or no number."""
 
 IN_THE_WAY = "move what is in the way, then restore the {}"
 """What helps where something else stands in place of a file or a folder."""
 
+_LONGEST_WAIT = 60.0
+_SILENT = 1.0
+_PAUSES = 0.001, 0.05
 _NO_LOCK = (errno.EISDIR, errno.ELOOP, errno.ENXIO)
 _NO_FILE = (*_NO_LOCK, errno.ENOENT, errno.ENOTDIR)
 
@@ -247,10 +256,11 @@ def lock(path: Path, *, blocking: bool = False) -> Iterator[None]:
 
     Args:
         path: the lock file; its content is nothing.
-        blocking: wait for the present holder instead of raising.
+        blocking: wait for the present holder, as long as `longest_wait` says, instead of raising at once. After a
+            second the logger `tracemark` says so, once: on standard error, unless somebody set logging up.
 
     Raises:
-        LockedError: when another process (or another `with` block) holds it and `blocking` is false.
+        LockedError: when another process (or another `with` block) holds it, and still does when we have waited.
         IrregularFileError: when something stands there that cannot be locked.
     """
     try:
@@ -261,15 +271,56 @@ def lock(path: Path, *, blocking: bool = False) -> Iterator[None]:
         message = f"the lock file cannot be opened: {error.strerror}"
         raise IrregularFileError(message, where=path.name, hint="move what is in the way; it is made again") from None
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
-        except BlockingIOError:
-            raise LockedError(
-                "another process holds the lock", where=path.name, hint="wait until it has ended, then try again"
-            ) from None
+        _acquire(descriptor, path, longest_wait() if blocking else 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def longest_wait() -> float:
+    """Return how many seconds to wait for what another process holds: `TRACEMARK_LOCK_WAIT`, else 60."""
+    try:
+        wanted = float(os.environ.get(LOCK_WAIT, ""))
+    except ValueError:
+        return _LONGEST_WAIT
+    return wanted if 0 <= wanted < math.inf else _LONGEST_WAIT
+
+
+def _acquire(descriptor: int, path: Path, longest: float) -> None:
+    waited, told = 0.0, False
+    next_pause, longest_pause = _PAUSES
+    while not _is_taken(descriptor):
+        if waited >= longest:
+            raise LockedError(
+                f"another process holds the lock{f', after {longest:g} s still' if longest else ''}",
+                where=_named(path),
+                hint="wait until it has ended, then run the command again; lsof tells who has the file open",
+            )
+        if waited >= _SILENT and not told:
+            told = True
+            _warn(f"waiting for {_named(path)}, which another process holds (for {longest:g} s at most)")
+        # asked again and again: waiting in the system would have no end, and a timer is the caller's
+        pause(min(next_pause, longest - waited))
+        waited += next_pause
+        next_pause = min(2 * next_pause, longest_pause)
+
+
+def _is_taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _named(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def _warn(message: str) -> None:
+    import logging  # noqa: PLC0415  seldom needed
+
+    logging.getLogger("tracemark").warning(message)
 
 
 def is_locked(path: Path) -> bool:

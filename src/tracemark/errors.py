@@ -109,7 +109,7 @@ class NotPulledError(NoStoreError):
 
 
 class LockedError(TracemarkError):
-    """Another process holds the lock."""
+    """Another process holds a lock, and still does after a minute, or after `TRACEMARK_LOCK_WAIT` seconds."""
 
     exit_code = 11
     meaning = "locked by another process"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import signal
 import sys
 from importlib import import_module
@@ -29,6 +30,15 @@ def test_long_work_shows_a_sign_of_life_that_vanishes(monkeypatch: pytest.Monkey
     assert stream.getvalue().endswith("\r\x1b[K")
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_what_is_logged_meanwhile_gets_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress.working("ingest"):
+        logging.getLogger("tracemark").warning("waiting for a lock")
+    logging.getLogger("tracemark").warning("afterwards")
+    assert stream.getvalue() == "\r\x1b[Kwaiting for a lock\n"
 
 
 def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -505,7 +505,7 @@ def test_an_id_that_no_longer_fits_its_bytes_is_an_integrity_error(make, root: P
 def test_a_commit_that_cannot_be_indexed_is_durable_and_made_up_for_at_the_next_opening(
     make, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracemark.store.catalogue.writer._WAIT", 0.05)
+    monkeypatch.setenv("TRACEMARK_LOCK_WAIT", "0.05")
     line = make.trace(1)
     with Store.open(root, create=True) as store, Store.open(root) as other:
         with other.catalogue.transaction():
@@ -519,7 +519,7 @@ def test_a_commit_that_cannot_be_indexed_is_durable_and_made_up_for_at_the_next_
 def test_a_catalogue_that_another_process_holds_is_a_locked_error(
     make, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracemark.store.catalogue.writer._WAIT", 0.05)
+    monkeypatch.setenv("TRACEMARK_LOCK_WAIT", "0.05")
     with Store.open(root, create=True) as store:
         make.commit(store, make.trace(1))
         note = make.annotation("stamps", make.id_of(make.trace(1)), {"harness": make.stamp("a")})

@@ -1,7 +1,8 @@
 """A sign of life for work that takes more than a second.
 
 It shows on standard error, only when that is a terminal, and vanishes when the work ends. A timer signal drives it: no
-thread, which would keep `engine` from forking its workers, and no clock; ticks are counted.
+thread, which would keep `engine` from forking its workers, and no clock; ticks are counted. What is logged meanwhile,
+such as that a lock is waited for, gets a line of its own.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ def working(label: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
+    # slow to import, and without a terminal it writes plain lines by itself
+    import logging  # noqa: PLC0415
+
     ticks = 0
 
     def tick(_signal: int, _frame: FrameType | None) -> None:
@@ -35,6 +39,10 @@ def working(label: str) -> Iterator[None]:
         sys.stderr.flush()
         ticks += 1
 
+    above = logging.StreamHandler(sys.stderr)
+    above.setFormatter(logging.Formatter(f"{_CLEAR}%(message)s"))
+    logger = logging.getLogger("tracemark")
+    logger.addHandler(above)
     previous = signal.signal(signal.SIGALRM, tick)
     signal.setitimer(signal.ITIMER_REAL, _FIRST, _TICK)
     try:
@@ -42,6 +50,7 @@ def working(label: str) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
+        logger.removeHandler(above)
         if ticks:
             sys.stderr.write(_CLEAR)
             sys.stderr.flush()

@@ -20,15 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import digest
-from tracemark.durable import lock, make_folder
+from tracemark.durable import lock, longest_wait, make_folder
 from tracemark.errors import LockedError, NewerFormatError
 from tracemark.store.annotations import OUTCOMES, STAMPS, AnnotationRow, RefusedRow
-from tracemark.store.catalogue.contents import COLUMNS, SCHEMA, key_of
+from tracemark.store.catalogue.contents import COLUMNS, PATH, SCHEMA, key_of
 from tracemark.store.catalogue.reader import Reader, Restated
 from tracemark.store.row import Projection, TraceRow
 from tracemark.store.segment import Location
 
-_WAIT = 60.0
 _CHECKPOINT_PAGES = 8000
 _ALL = f"key, raw_key, {COLUMNS}"
 _MARKS = ", ".join("?" * (len(TraceRow._fields) + 7))
@@ -48,7 +47,7 @@ class Catalogue(Reader):
 
     def __init__(self, path: Path, guard: Path) -> None:
         make_folder(path.parent)
-        super().__init__(sqlite3.connect(path, timeout=_WAIT, isolation_level=None))
+        super().__init__(sqlite3.connect(path, timeout=longest_wait(), isolation_level=None))
         try:
             # a projection may lose its last transactions in a power cut: the next opening enters the files again
             self._db.execute("PRAGMA synchronous = NORMAL")
@@ -99,7 +98,7 @@ class Catalogue(Reader):
                 "INSERT INTO texts VALUES (?, ?)", zip(numbers, (p.text for p in projections), strict=True)
             )
             if new < len(values):
-                self._keep_copies(file, values)
+                self._keep_copies(path, file, values)
                 self._db.execute(
                     "DELETE FROM texts WHERE number >= ? AND number NOT IN (SELECT number FROM traces)", (first,)
                 )
@@ -168,26 +167,25 @@ class Catalogue(Reader):
             self._db.execute("DELETE FROM files WHERE number = ?", (file,))
             last = self._one("SELECT coalesce(max(number), 0) FROM traces")
             self.set_meta("watermark", str(min(self._watermark(), last)))
-        self._paths = {}
 
-    def _keep_copies(self, file: int, values: list[tuple[Any, ...]]) -> None:
-        """Put the lines that found their trace present into `copies`, or in its place where this path sorts first."""
-        mine = self._path(file)
+    def _keep_copies(self, path: str, file: int, values: list[tuple[Any, ...]]) -> None:
+        """Put the lines that found their trace present into `copies`, or in its place where `path` sorts first."""
         owners = {
             row[0]: row[1:]
             for row in self._where_ids(
-                'SELECT id, file, frame_offset, "offset", number FROM traces WHERE id IN', (v[2] for v in values)
+                f'SELECT id, file, frame_offset, "offset", number, {PATH} FROM traces WHERE id IN',
+                (value[2] for value in values),
             )
         }
         for value in values:
-            owner, frame, offset, number = owners[value[2]]
+            owner, frame, offset, number, place = owners[value[2]]
             if (owner, frame, offset) == (file, value[-4], value[-2]):
                 continue
             self._db.execute(f"INSERT OR IGNORE INTO copies ({_ALL}) VALUES ({_MARKS})", value)
-            if mine < self._path(owner):
+            if path < place:
                 self._db.execute(f"INSERT INTO copies ({_ALL}) SELECT {_ALL} FROM traces WHERE number = ?", (number,))
                 self._promote(number, value[2])
-                owners[value[2]] = (file, value[-4], value[-2], number)
+                owners[value[2]] = (file, value[-4], value[-2], number, path)
             self._db.execute("INSERT OR IGNORE INTO stale VALUES (?)", (value[2],))
 
     def _promote(self, number: int, identity: bytes) -> None:
@@ -214,7 +212,7 @@ class Catalogue(Reader):
         """Hold the database's write lock; everything done inside is kept whole, or not at all after an exception.
 
         Raises:
-            LockedError: when other processes hold it for a minute.
+            LockedError: when other processes hold it for longer than we wait.
         """
         try:
             self._db.execute("BEGIN IMMEDIATE")
