@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import permutations
 from pathlib import Path
 
@@ -86,3 +87,57 @@ def test_a_file_that_cannot_be_entered_leaves_nothing_behind(make, catalogue: Ca
     with pytest.raises(sqlite3.IntegrityError):
         catalogue.add_traces("segments/b", [good._replace(text=None)], [Location(0, 1, 0, 1)])
     assert content(catalogue) == before
+
+
+def places(catalogue: Catalogue, make, *numbers: int) -> dict[int, set[str]]:
+    """Return in which files a catalogue says that traces lie, by each question that answers with a file."""
+    found: dict[int, set[str]] = {}
+    for number in numbers:
+        line = project_line(make.trace(number)).row
+        asked = [
+            *(stored.file for stored in catalogue.lookup([line.id])),
+            *(stored.file for stored in catalogue.lookup_raw([line.raw])),
+            *(stored.file for stored, _, _ in catalogue.select(None, [line.id])),
+            *(place[3] for place in catalogue.statement_places([line.id])),
+        ]
+        if asked:
+            found[number] = set(asked)
+    return found
+
+
+def test_a_catalogue_that_stays_open_names_the_file_though_its_number_went_to_another(make, tmp_path: Path) -> None:
+    path, guard = tmp_path / "c.db", tmp_path / "lock"
+    with closing(Catalogue(path, guard)) as one, closing(Catalogue(path, guard)) as other:
+        enter(one, "segments/a", make.trace(1))
+        enter(one, "segments/b", make.trace(2))
+        assert places(one, make, 1, 2) == {1: {"segments/a"}, 2: {"segments/b"}}
+        with one.unchanging():
+            other.remove("segments/b")
+            enter(other, "segments/c", make.trace(3))
+            assert places(one, make, 1, 2, 3) == {1: {"segments/a"}, 2: {"segments/b"}}
+            assert places(other, make, 1, 2, 3) == {1: {"segments/a"}, 3: {"segments/c"}}
+        assert places(one, make, 1, 2, 3) == {1: {"segments/a"}, 3: {"segments/c"}}
+        assert content(one) == content(other)
+
+
+def test_the_number_of_a_file_that_could_not_be_entered_goes_to_another_one(make, catalogue: Catalogue) -> None:
+    enter(catalogue, "segments/a", make.trace(1))
+    again, bad = project_line(make.trace(1)), project_line(make.trace(2))._replace(supersedes=("no digest",))
+    with pytest.raises(ValueError, match="fromhex"):
+        catalogue.add_traces("segments/0", [again, bad], [Location(0, 1, 0, 1), Location(0, 1, 2, 1)])
+    enter(catalogue, "segments/b", make.trace(1), make.trace(3))
+    assert places(catalogue, make, 1, 3) == {1: {"segments/a", "segments/b"}, 3: {"segments/b"}}
+    assert [stored.file for stored in catalogue.lookup([again.row.id])] == ["segments/a"]
+
+
+def test_a_file_that_goes_between_two_answers_of_one_question_is_still_named(make, tmp_path: Path) -> None:
+    path, guard = tmp_path / "c.db", tmp_path / "lock"
+    with closing(Catalogue(path, guard)) as one, closing(Catalogue(path, guard)) as other:
+        enter(other, "segments/a", make.trace(1))
+        found = one.lookup([project_line(make.trace(1)).row.id])
+        assert [stored.file for stored in found] == ["segments/a"]
+        enter(other, "segments/b", make.trace(2))
+        found = one.select(None, None)
+        first = next(found)
+        other.remove("segments/b")
+        assert [stored.file for stored, _, _ in (first, *found)] == ["segments/a", "segments/b"]

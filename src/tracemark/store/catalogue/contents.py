@@ -1,7 +1,9 @@
 """What the catalogue holds of each data file: by this, `check` compares it with the files.
 
 Invariants:
-- nothing here changes the database, so a catalogue opened read-only answers everything.
+- nothing here changes the database, so a catalogue opened read-only answers everything;
+- the name of a file comes by the statement that gives the row, so it is of the same moment: the number that stands for
+  it in the database may have gone by the next statement, or stand for another file.
 """
 
 # Only constants of this package are written into statements; every value is bound.
@@ -46,6 +48,9 @@ LINKS = {
 _FIELDS = len(TraceRow._fields)
 LOCATION = 'frame_offset, frame_length, "offset", length'
 COLUMNS = ", ".join((*TraceRow._fields, "file", LOCATION))
+PATH = "(SELECT path FROM files WHERE files.number = file)"
+STORED = ", ".join((*TraceRow._fields, PATH, LOCATION))
+STORED_JOINED = ", ".join((*TraceRow._fields, "path", LOCATION))
 _FLAGS = tuple(
     TraceRow._fields.index(name)
     for name in ("contradicted", "mixed", "rendered", "demonstration", "copied", "uncalled")
@@ -72,7 +77,6 @@ class Contents:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
-        self._paths: dict[int, str] = {}
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -114,10 +118,10 @@ class Contents:
 
     def traces_in(self, path: str) -> set[tuple[TraceRow, Location]]:
         """Return the rows, and the places, of the lines of one segment."""
-        query = f"SELECT {COLUMNS}, key, raw_key FROM %s WHERE file = (SELECT number FROM files WHERE path = ?)"
+        query = f"SELECT {STORED}, key, raw_key FROM %s WHERE file = (SELECT number FROM files WHERE path = ?)"
         rows = chain.from_iterable(self._db.execute(query % table, (path,)) for table in ("traces", "copies"))
         # a row under another key is never found
-        found = [self._stored(row[:-2]) for row in rows if row[-2:] == (key_of(row[0]), key_of(row[1]))]
+        found = [stored_of(row[:-2]) for row in rows if row[-2:] == (key_of(row[0]), key_of(row[1]))]
         return {(stored.row, stored.location) for stored in found}
 
     def statements_in(self, table: str, path: str) -> set[tuple[Any, ...]]:
@@ -154,21 +158,18 @@ class Contents:
         )
         return sorted(row[0] for row in self._db.execute(query))
 
-    def _path(self, file: int) -> str:
-        if file not in self._paths:
-            self._paths.update(self._db.execute("SELECT number, path FROM files"))
-        return self._paths[file]
-
-    def _stored(self, values: Sequence[Any]) -> Stored:
-        fields = list(values[:_FIELDS])
-        for index in _FLAGS:
-            fields[index] = bool(fields[index])
-        return Stored(TraceRow(*fields), self._path(values[_FIELDS]), Location(*values[_FIELDS + 1 :]))
-
     def _one(self, query: str, *parameters: Any) -> Any:
         with closing(self._db.execute(query, parameters)) as cursor:
             row = cursor.fetchone()
         return row[0] if row else None
+
+
+def stored_of(values: Sequence[Any]) -> Stored:
+    """Return the trace of which a query gave the columns `STORED`, or `STORED_JOINED` where `files` was joined."""
+    fields = list(values[:_FIELDS])
+    for index in _FLAGS:
+        fields[index] = bool(fields[index])
+    return Stored(TraceRow(*fields), values[_FIELDS], Location(*values[_FIELDS + 1 :]))
 
 
 def key_of(identity: bytes) -> int:

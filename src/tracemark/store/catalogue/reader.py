@@ -17,7 +17,16 @@ from typing import Any, NamedTuple
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.store.annotations import OUTCOMES, STAMPS, SourceRow
-from tracemark.store.catalogue.contents import COLUMNS, LOCATION, Contents, Stored, key_of
+from tracemark.store.catalogue.contents import (
+    LOCATION,
+    PATH,
+    STORED,
+    STORED_JOINED,
+    Contents,
+    Stored,
+    key_of,
+    stored_of,
+)
 from tracemark.store.segment import Location
 
 _BATCH = 500
@@ -35,7 +44,7 @@ class Restated(NamedTuple):
 
 
 _STANDING = (
-    f"SELECT {COLUMNS}, fields, conflicts, choices,"
+    f"SELECT {STORED_JOINED}, fields, conflicts, choices,"
     " (SELECT group_concat(hex(new)) FROM (SELECT DISTINCT new FROM replaced WHERE old = traces.id ORDER BY new))"
     " FROM traces JOIN (SELECT number AS n, path FROM files) ON n = file"
     " LEFT JOIN (SELECT id AS again, fields, conflicts, choices FROM restated) ON again = id"
@@ -100,8 +109,8 @@ class Reader(Contents):
         """Yield the traces among `ids` that are present; batched by the first eight bytes, sorted."""
         wanted = set(ids)
         for batch in _batches(sorted({key_of(identity) for identity in wanted})):
-            query = f"SELECT {COLUMNS} FROM traces WHERE key IN ({_marks(batch)})"
-            yield from (s for s in map(self._stored, self._db.execute(query, batch)) if s.row.id in wanted)
+            query = f"SELECT {STORED} FROM traces WHERE key IN ({_marks(batch)})"
+            yield from (s for s in map(stored_of, self._db.execute(query, batch)) if s.row.id in wanted)
 
     def lookup_raw(self, digests: Iterable[bytes]) -> Iterator[Stored]:
         """Yield the traces that were made of the raw records `digests`.
@@ -111,8 +120,8 @@ class Reader(Contents):
         wanted = set(digests)
         for batch in _batches(sorted({key_of(raw) for raw in wanted})):
             for table in ("traces", "copies"):
-                query = f"SELECT {COLUMNS} FROM {table} WHERE raw_key IN ({_marks(batch)})"
-                yield from (s for s in map(self._stored, self._db.execute(query, batch)) if s.row.raw in wanted)
+                query = f"SELECT {STORED} FROM {table} WHERE raw_key IN ({_marks(batch)})"
+                yield from (s for s in map(stored_of, self._db.execute(query, batch)) if s.row.raw in wanted)
         further = f"SELECT {', '.join(SourceRow._fields)} FROM sources WHERE raw IN"
         sources = [SourceRow(*row) for row in self._where_ids(further, wanted)]
         stored = {found.row.id: found for found in self.lookup(source.trace for source in sources)}
@@ -176,7 +185,7 @@ class Reader(Contents):
         self, where: str, parameters: Sequence[str | int]
     ) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
         query = f'{_STANDING} {where} ORDER BY path, frame_offset, "offset"'
-        return map(self._stood, self._db.execute(query, parameters))
+        return map(_stood, self._db.execute(query, parameters))
 
     def _among(self, ids: Collection[bytes]) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
         wanted = set(ids)
@@ -184,19 +193,14 @@ class Reader(Contents):
         found = [one for b in batches for one in self._standing(f"WHERE key IN ({_marks(b)})", b)]
         return iter(sorted((one for one in found if one[0].row.id in wanted), key=lambda one: one[0][1:]))
 
-    def _stood(self, values: Sequence[Any]) -> tuple[Stored, Restated | None, tuple[bytes, ...]]:
-        *stored, fields, conflicts, choices, newer = values
-        restated = None if fields is None else _restated((fields, conflicts, choices))
-        return self._stored(stored), restated, tuple(map(bytes.fromhex, newer.split(","))) if newer else ()
-
     def annotations(self, kind: str | None, trace: bytes | None) -> list[tuple[bytes, str, Location]]:
         """Return the annotations in force (digest, file, location), by file and place; None means any kind or trace."""
         query = (
-            f"SELECT digest, file, {LOCATION} FROM annotations AS a WHERE (?1 IS NULL OR kind = ?1)"
+            f"SELECT digest, {PATH}, {LOCATION} FROM annotations AS a WHERE (?1 IS NULL OR kind = ?1)"
             " AND (?2 IS NULL OR trace = ?2)"
             " AND NOT EXISTS (SELECT 1 FROM superseded WHERE old = a.digest AND superseded.kind = a.kind)"
         )
-        return self._places(self._db.execute(query, (kind, trace)))
+        return _places(self._db.execute(query, (kind, trace)))
 
     def known(self, table: str, digests: Collection[bytes]) -> set[bytes]:
         """Return which of `digests` are in `table` (`annotations` or `refused`) already."""
@@ -205,10 +209,10 @@ class Reader(Contents):
     def exports_of(self, trace: bytes) -> list[tuple[bytes, str, Location]]:
         """Return the annotations (digest, file, location) of the exports that took a trace, by file and place."""
         query = (
-            f"SELECT a.digest, a.file, {LOCATION} FROM exported JOIN annotations AS a"
-            " ON a.digest = exported.annotation WHERE exported.trace = ?"
+            f"SELECT digest, {PATH}, {LOCATION} FROM annotations"
+            " WHERE digest IN (SELECT annotation FROM exported WHERE exported.trace = ?)"
         )
-        return self._places(self._db.execute(query, (trace,)))
+        return _places(self._db.execute(query, (trace,)))
 
     def tasks(self) -> set[tuple[str, str | None]]:
         """Return task and domain of every trace that has a task, as stated first or since."""
@@ -228,11 +232,6 @@ class Reader(Contents):
         value: str | None = self._one("SELECT value FROM meta WHERE key = ?", key)
         return value
 
-    def _places(self, rows: Iterable[Sequence[Any]]) -> list[tuple[bytes, str, Location]]:
-        """Return one place for each digest, ordered by file and place."""
-        found = sorted(((r[0], self._path(r[1]), Location(*r[2:])) for r in rows), key=lambda place: place[1:])
-        return list({place[0]: place for place in reversed(found)}.values())[::-1]
-
     def _of_traces(self, query: str, column: str, ids: Collection[bytes] | None) -> Iterator[tuple[Any, ...]]:
         """Return the rows of which `column` is one of `ids`; all rows for None."""
         return self._db.execute(query) if ids is None else self._where_ids(f"{query} WHERE {column} IN", ids)
@@ -251,20 +250,32 @@ class Reader(Contents):
         The kind is `trace` for the first statement, `copy` for another copy's, else that of the annotation.
         """
         rows = [
-            *self._where_ids(f"SELECT id, 'trace', head, file, {LOCATION} FROM traces WHERE id IN", ids),
-            *self._where_ids(f"SELECT id, 'copy', head, file, {LOCATION} FROM copies WHERE id IN", ids),
+            *self._where_ids(f"SELECT id, 'trace', head, {PATH}, {LOCATION} FROM traces WHERE id IN", ids),
+            *self._where_ids(f"SELECT id, 'copy', head, {PATH}, {LOCATION} FROM copies WHERE id IN", ids),
             *self._where_ids(
-                f"SELECT trace, kind, digest, file, {LOCATION} FROM annotations"
+                f"SELECT trace, kind, digest, {PATH}, {LOCATION} FROM annotations"
                 f" WHERE kind IN ('{STAMPS}', '{OUTCOMES}') AND trace IN",
                 ids,
             ),
         ]
-        places = [(r[0], r[1], r[2], self._path(r[3]), Location(*r[4:])) for r in rows]
+        places = [(*row[:4], Location(*row[4:])) for row in rows]
         return sorted(places, key=lambda place: place[3:])
 
     def superseded(self, ids: Collection[bytes]) -> Iterator[tuple[bytes, bytes, str]]:
         """Yield what annotations about the traces `ids` replace: (trace, digest of the replaced, kind)."""
         yield from self._where_ids("SELECT trace, old, kind FROM superseded WHERE trace IN", ids)
+
+
+def _stood(values: Sequence[Any]) -> tuple[Stored, Restated | None, tuple[bytes, ...]]:
+    *stored, fields, conflicts, choices, newer = values
+    restated = None if fields is None else _restated((fields, conflicts, choices))
+    return stored_of(stored), restated, tuple(map(bytes.fromhex, newer.split(","))) if newer else ()
+
+
+def _places(rows: Iterable[Sequence[Any]]) -> list[tuple[bytes, str, Location]]:
+    """Return one place for each digest, ordered by file and place."""
+    found = sorted(((*row[:2], Location(*row[2:])) for row in rows), key=lambda place: place[1:])
+    return list({place[0]: place for place in reversed(found)}.values())[::-1]
 
 
 def _restated(texts: Sequence[str]) -> Restated:
