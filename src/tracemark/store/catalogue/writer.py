@@ -23,7 +23,7 @@ from tracemark import digest
 from tracemark.durable import lock, longest_wait, make_folder
 from tracemark.errors import LockedError, NewerFormatError
 from tracemark.store.annotations import OUTCOMES, STAMPS, AnnotationRow, RefusedRow
-from tracemark.store.catalogue.contents import COLUMNS, SCHEMA, key_of
+from tracemark.store.catalogue.contents import COLUMNS, PATH, SCHEMA, key_of
 from tracemark.store.catalogue.reader import Reader, Restated
 from tracemark.store.row import Projection, TraceRow
 from tracemark.store.segment import Location
@@ -98,7 +98,7 @@ class Catalogue(Reader):
                 "INSERT INTO texts VALUES (?, ?)", zip(numbers, (p.text for p in projections), strict=True)
             )
             if new < len(values):
-                self._keep_copies(file, values)
+                self._keep_copies(path, file, values)
                 self._db.execute(
                     "DELETE FROM texts WHERE number >= ? AND number NOT IN (SELECT number FROM traces)", (first,)
                 )
@@ -167,26 +167,25 @@ class Catalogue(Reader):
             self._db.execute("DELETE FROM files WHERE number = ?", (file,))
             last = self._one("SELECT coalesce(max(number), 0) FROM traces")
             self.set_meta("watermark", str(min(self._watermark(), last)))
-        self._paths = {}
 
-    def _keep_copies(self, file: int, values: list[tuple[Any, ...]]) -> None:
-        """Put the lines that found their trace present into `copies`, or in its place where this path sorts first."""
-        mine = self._path(file)
+    def _keep_copies(self, path: str, file: int, values: list[tuple[Any, ...]]) -> None:
+        """Put the lines that found their trace present into `copies`, or in its place where `path` sorts first."""
         owners = {
             row[0]: row[1:]
             for row in self._where_ids(
-                'SELECT id, file, frame_offset, "offset", number FROM traces WHERE id IN', (v[2] for v in values)
+                f'SELECT id, file, frame_offset, "offset", number, {PATH} FROM traces WHERE id IN',
+                (value[2] for value in values),
             )
         }
         for value in values:
-            owner, frame, offset, number = owners[value[2]]
+            owner, frame, offset, number, place = owners[value[2]]
             if (owner, frame, offset) == (file, value[-4], value[-2]):
                 continue
             self._db.execute(f"INSERT OR IGNORE INTO copies ({_ALL}) VALUES ({_MARKS})", value)
-            if mine < self._path(owner):
+            if path < place:
                 self._db.execute(f"INSERT INTO copies ({_ALL}) SELECT {_ALL} FROM traces WHERE number = ?", (number,))
                 self._promote(number, value[2])
-                owners[value[2]] = (file, value[-4], value[-2], number)
+                owners[value[2]] = (file, value[-4], value[-2], number, path)
             self._db.execute("INSERT OR IGNORE INTO stale VALUES (?)", (value[2],))
 
     def _promote(self, number: int, identity: bytes) -> None:
