@@ -629,9 +629,9 @@ def test_what_is_no_export_stays_in_place_and_is_not_used(document: Make, carrie
 @pytest.mark.parametrize(
     ("carried", "words"),
     [
-        ({"outcome": {"status": "succes"}}, "outcome/status: Input should be 'success', 'failure', "),
+        ({"outcome": {"status": "succes"}}, "outcome/status: must be one of 'success', 'failure', "),
         ({"run": "t-1"}, "run: "),
-        ({"reward": 1}, "reward: Extra inputs are not permitted"),
+        ({"reward": 1}, "reward: unknown member"),
         ({"run": {"task": "t", "model": "m"}}, "run/model: "),
     ],
 )

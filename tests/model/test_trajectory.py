@@ -195,7 +195,30 @@ NAMES = [
     *("subagent_trajectories", "unknown", "model_name", "reasoning_content", "prompt_token_ids"),
 ]
 ODD: st.SearchStrategy[Any] = st.sampled_from(
-    [None, "", "1", "c1", "agent", "2026-01-31", 1, 2, 0, -1, 1.0, 1.5, 2**70, 10**400, -(10**400), True, [], {}, [{}], [1], ["a"], FREE]
+    [
+        None,
+        "",
+        "1",
+        "c1",
+        "agent",
+        "2026-01-31",
+        1,
+        2,
+        0,
+        -1,
+        1.0,
+        1.5,
+        2**70,
+        10**400,
+        -(10**400),
+        True,
+        [],
+        {},
+        [{}],
+        [1],
+        ["a"],
+        FREE,
+    ]
 )
 
 

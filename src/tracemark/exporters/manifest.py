@@ -27,6 +27,7 @@ from tracemark.exporters.choice import Selected
 from tracemark.exporters.select import Terms
 from tracemark.findings import Finding
 from tracemark.model.export import FORMAT, Counts, Exporter, File, HarnessOf, Manifest, Parameters
+from tracemark.model.faults import first
 
 NAME = "manifest.json"
 """The manifest's file name."""
@@ -133,9 +134,8 @@ def decode(data: bytes) -> tuple[Manifest, bool]:
     try:
         manifest = Manifest.model_validate(members)
     except ValidationError as error:
-        fault: Any = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in fault["loc"])
-        raise IntegrityError(f"no manifest: {place}: {fault['msg']}", where=NAME) from None
+        place, reason = first(error, members)
+        raise IntegrityError(f"no manifest: {place}: {reason}", where=NAME, hint="export again") from None
     # of bytes, not of values: a reader that takes the first of two equal keys would see another manifest
     return manifest, encode(manifest) == data
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tracemark.findings import Finding, finding
+from tracemark.model.faults import reason_of
 from tracemark.model.harness import MANIFEST_FORMAT, MANIFEST_NAME, ORDERED, Manifest, known_keys
 
 if TYPE_CHECKING:
@@ -34,16 +35,6 @@ Place = tuple[str | int, ...]
 _TAG = "tag:yaml.org,2002:"
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,999})")
 _QUOTE = "put it in quotation marks"
-_MUST = {
-    "dict_type": "must be a mapping",
-    "model_type": "must be a mapping",
-    "tuple_type": "must be a list",
-    "string_type": "must be text",
-    "bool_type": "must be true or false",
-    "int_type": "must be a whole number",
-    "string_too_short": "must not be empty",
-    "string_pattern_mismatch": "must be a text of another form",
-}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -187,7 +178,8 @@ class _Converter:
                 number = math.nan
             if math.isfinite(number):
                 return number
-        self._refuse(place, where, f"{text!r} is read by YAML as a value of type `{tag}`", _QUOTE)
+        hint = "write true or false, or put it in quotes to make it text" if tag == "bool" else _QUOTE
+        self._refuse(place, where, f"{text!r} is read by YAML as a value of type `{tag}`", hint)
         return None
 
     def _refuse(self, place: Place, where: str, message: str, hint: str | None = None) -> None:
@@ -246,18 +238,14 @@ def _translate(detail: Any, reading: Reading) -> None:
         message = f"`{place[-1]}` is missing in {'.'.join(map(str, place[:-1])) or 'the manifest'}"
     else:
         shown = f", not {given!r}" if isinstance(given, str | int | float) and len(repr(given)) < 80 else ""
-        message = f"`{inside}` {_MUST[kind]}{shown}" if kind in _MUST else f"`{inside}`: {_plain(detail['msg'])}{shown}"
+        reason = reason_of(detail)
+        message = f"`{inside}` {reason}{shown}" if reason.startswith("must ") else f"`{inside}`: {reason}{shown}"
         if kind == "string_type" and isinstance(given, int | float):
             hint = _QUOTE
         elif kind == "string_pattern_mismatch" and known[-1:] == ["entry"]:
             hint = "write `path/in/folder.py:attribute` or `package.module:attribute`"
     if not any(problem.where == where and f"`{inside}`" in problem.message for problem in reading.problems):
         reading.problem("manifest-invalid", where, message, hint)
-
-
-def _plain(message: str) -> str:
-    text = message.removeprefix("Value error, ")
-    return text[:1].lower() + text[1:]
 
 
 def _words(place: Place, reading: Reading) -> set[str | int]:

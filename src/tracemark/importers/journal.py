@@ -54,6 +54,7 @@ from tracemark.importers.base import (
 from tracemark.importers.content import observed, walk
 from tracemark.importers.head import Head
 from tracemark.importers.tree import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX
+from tracemark.model.faults import first
 from tracemark.model.harness import COMPONENTS
 
 FORMAT = "tracemark/journal/1"
@@ -322,8 +323,7 @@ def _fact_problems(run: dict[str, Any], outcome: dict[str, Any]) -> list[tuple[s
         try:
             model.model_validate(value)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            return [(".".join([model.__name__.lower(), *map(str, first["loc"])]), first["msg"])]
+            return [first(error, value, model.__name__.lower())]
     return []
 
 

@@ -193,17 +193,20 @@ def _require_seen(seen: Chain, scan: _Scan, path: Path) -> None:
 
 
 def _decide(parents: tuple[str, ...], draft: Draft, time: str) -> Entry:
+    members = {
+        "kind": str(draft.kind),
+        "time": time,
+        "reason": draft.reason,
+        "parents": list(parents),
+        "subject": draft.subject,
+        "evidence": draft.evidence,
+    }
     try:
-        decision = Decision(
-            kind=str(draft.kind),
-            time=time,
-            reason=draft.reason,
-            parents=list(parents),
-            subject=draft.subject,
-            evidence=draft.evidence,
-        )
+        decision = Decision.model_validate(members)
     except ValidationError as error:
-        raise UsageError(f"this is no ledger entry: {explain(error)}", where=f"kind {str(draft.kind)!r}") from None
+        raise UsageError(
+            f"this is no ledger entry: {explain(error, members)}", where=f"kind {str(draft.kind)!r}"
+        ) from None
     return seal(decision)
 
 

@@ -8,12 +8,12 @@ other entry names yet, is found as well.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import ValidationError
 
 from tracemark import digest
 from tracemark.model.decision import FORMAT, Decision
+from tracemark.model.faults import first
 
 
 class EntryError(ValueError):
@@ -75,14 +75,13 @@ def decode(line: bytes) -> Entry:
     try:
         return Entry(stated, Decision.model_validate(members))
     except ValidationError as error:
-        raise EntryError("ledger-line-unreadable", explain(error)) from None
+        raise EntryError("ledger-line-unreadable", explain(error, members)) from None
 
 
-def explain(error: ValidationError) -> str:
-    """Return the first fault of a validation in one sentence."""
-    fault: Any = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    return f"{place}: {fault['msg']}" if place else str(fault["msg"])
+def explain(error: ValidationError, members: object) -> str:
+    """Return the first fault of what should have been a decision in one sentence."""
+    place, reason = first(error, members)
+    return f"{place}: {reason}" if place else reason
 
 
 def _foreign(found: object) -> EntryError:

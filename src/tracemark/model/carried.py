@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from tracemark.model.fast_schema import made_of
+from tracemark.model.faults import faults
 from tracemark.model.stamp import Stamp
 from tracemark.model.trace import Outcome, Run
 from tracemark.model.value import Digest, Maybe, Value
@@ -36,7 +37,7 @@ def problems(carried: object) -> list[tuple[str, str]]:
     try:
         CarriedFacts.model_validate(carried)
     except ValidationError as error:
-        return [("/".join(map(str, e["loc"])) or "a name", e["msg"]) for e in error.errors(include_url=False)]
+        return [("/".join(map(str, place)) or "a name", reason) for place, reason in faults(error, carried)]
     return []
 
 

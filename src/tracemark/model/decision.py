@@ -21,8 +21,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
+from tracemark.model.faults import first
 from tracemark.model.value import Digest, Fingerprint, Maybe, Value
 
 FORMAT = "tracemark/ledger/1"
@@ -106,7 +107,11 @@ class Decision(Value):
     def _subject_fits_kind(self) -> Decision:
         subject = _SUBJECTS.get(self.kind)
         if subject is not None:
-            subject.model_validate(self.subject)
+            try:
+                subject.model_validate(self.subject)
+            except ValidationError as error:
+                place, reason = first(error, self.subject, "subject")
+                raise ValueError(f"{place}: {reason}") from None
         if self.parents != sorted(set(self.parents)):
             raise ValueError("`parents` must be sorted, each named once")
         return self

@@ -23,6 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from tracemark.model.atif import AGENT_ONLY, is_timestamp
 from tracemark.model.fast_schema import made_of
+from tracemark.model.faults import faults
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -292,7 +293,7 @@ def problems(document: object) -> list[tuple[str, str]]:
     try:
         Trajectory.model_validate(_without_surrogates(document))
     except ValidationError as error:
-        return [("/".join(map(str, e["loc"])) or "document", e["msg"]) for e in error.errors(include_url=False)]
+        return [("/".join(map(str, place)) or "document", reason) for place, reason in faults(error, document)]
     return []
 
 
