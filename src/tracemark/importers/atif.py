@@ -18,10 +18,12 @@ Documents that belong together: a sub-agent's document in the same folder is emb
 `trajectory_path`, and is not a trace of its own; found elsewhere or alone it has `run.role` subagent. A continuation is
 a trace of its own with `run.role` continuation, linked by `run.continues` and `run.continued_by` (file names as the
 producer wrote them). Neither is ever a demonstration. A document is a part when another one of the source names it, by
-path (also in a folder below, in an archive, or packed) or by trajectory id, session id or file name (an element of an
-array, a line, a member of an archive, in the folder of the other or below); when it is embedded in another; or when it
-says so itself: `parent_session_id`, `summarization_index` or `continuation_index` in `agent.extra`, an agent whose name
-ends in `-summarization-…`, steps with `is_copied_context`.
+path (also in another folder, in an archive, or packed) or by trajectory id or session id (an element of an array, a
+line, a file, in the folder of the other or below); when it is embedded in another; or when it says so itself:
+`parent_session_id`, `summarization_index` or `continuation_index` in `agent.extra`, an agent whose name ends in
+`-summarization-…`, steps with `is_copied_context`. A path without a folder in it that leads to no file counts as an id,
+with and without `.json`. An archive stands for its files as they would lie when it was unpacked in its own folder.
+Documents that name one another in a circle are parts of nothing, unless one outside of the circle names one of them.
 """
 
 from __future__ import annotations

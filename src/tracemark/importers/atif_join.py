@@ -22,7 +22,7 @@ Reader = Callable[[Record, Document, Context], Imported | Refused]
 """Reads one document in a context."""
 
 _CONTINUATION = re.compile(r"(.+)\.cont-(\d{1,6})\.json")
-_SUBAGENT = re.compile(r"trajectory\.summarization-\d+-\w+\.json")
+_SUBAGENT = re.compile(r"trajectory\.summarization-\d+-\w+\.json(?:\.(?:gz|zst|bz2|xz))?")
 _SUMMARY = re.compile(r"-summarization-[^/]+\Z")
 _DEPTH = 8
 _OWNERS = 16
@@ -143,15 +143,15 @@ def _names_embedded(read: Reader, owner: str, context: Context) -> frozenset[str
 
 
 def _role(document: dict[str, Any], context: Context) -> str | None:
-    """Return `subagent` or `continuation` for a document that is only a part of a run; None for any other."""
+    """Return `subagent` or `continuation` for a document that says itself that it is only a part; None for others."""
     extra = document["agent"].get("extra") or {}
     index = extra.get("continuation_index")
     is_later = isinstance(index, int) and index > 0
-    if context.part_of or context.is_part or "parent_session_id" in extra or _SUBAGENT.fullmatch(context.name):
+    if "parent_session_id" in extra or _SUBAGENT.fullmatch(context.name):
         return "subagent"
     if ("summarization_index" in extra and not is_later) or _SUMMARY.search(document["agent"]["name"]):
         return "subagent"
-    if context.continues or is_later or any(step.get("is_copied_context") for step in document["steps"]):
+    if is_later or any(step.get("is_copied_context") for step in document["steps"]):
         return "continuation"
     return None
 
@@ -163,7 +163,6 @@ def links_of(document: dict[str, Any], context: Context) -> dict[str, Any]:
     role = named if named == "subagent" else _role(document, context) or named
     if role:
         links["role"] = role
-    before = context.continues or before
     if role == "continuation" and before is None:
         match = _CONTINUATION.fullmatch(context.name)
         if match:

@@ -117,6 +117,9 @@ class Context(NamedTuple):
     """Ids that documents of this folder, or of one above it, give to sub-agents' trajectories."""
     after: Mapping[str, str] = _NOTHING
     """Ids that they give to continuations, each with the name of the file that does."""
+    circular: frozenset[tuple[str | None, str | None]] = frozenset()
+    """Trajectory id and session id of the file's documents that others name only in a circle with them: these are parts
+    of nothing."""
     refers: bool = True
     """False when it is known that no document of the file refers to another."""
     limits: Limits = Limits()

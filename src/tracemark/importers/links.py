@@ -2,37 +2,60 @@
 
 A reference is parsed, never matched in escaped text. It reaches
 
-- the file that it names by path: relative to its own document, within what was given, in a folder or in an archive,
-  packed or not;
-- by a trajectory id, a session id or a file's name, any document in the folder of its own one and below: one element
-  of an array, a line of many, a member of an archive.
+- the file that it names by path: relative to its own document, within what was given;
+- by a trajectory id or a session id, any document in the folder of its own one and below: one element of an array, one
+  line of many. A path without a folder in it that leads to no file is such an id too.
 
 So does the id of a trajectory that is embedded in another. A document never reaches itself: its own ids name nothing.
+
+How files are packed changes none of it. A packed file is known by its name without the ending of its packing. An
+archive stands for its files as they would lie when it was unpacked in its own folder; of several files of one place,
+the one in the archive of the document that names it goes first, then one that is in no archive.
+
+Documents that are parts of one another in a circle are parts of nothing, unless one outside of the circle names one of
+them: all of them are below that one then.
 """
 
 from __future__ import annotations
 
-import posixpath
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tracemark import engine
 from tracemark.importers.base import Context, Refused
+from tracemark.importers.circles import Ranks, ranked
 from tracemark.importers.compression import expanded
 from tracemark.importers.documents import documents
 from tracemark.importers.guard import caught
+from tracemark.importers.places import file_of, folder_of, names_of, place_of, targets, unpacked_place, upwards
 from tracemark.importers.records import Piece, records
 
 _REFERENCE = b"_trajectory_ref"
 _MARKS = (_REFERENCE, b'"subagent_trajectories"')
 
-_PACKED = (".gz", ".zst", ".bz2", ".xz")
 _DEPTH = 8
 _BLOCK = 1_048_576
 _RANGE = 67_108_864
 _LONGEST = len(_REFERENCE)
+
+
+class _Document(NamedTuple):
+    """A document that names others; those of one file that have the same ids are not told apart."""
+
+    file: str
+    trajectory: str | None
+    session: str | None
+
+
+class _Path(NamedTuple):
+    """A path that a document names."""
+
+    by: _Document
+    path: str
+    is_later: bool
+    """Whether it is that of a continuation."""
 
 
 class _Named(NamedTuple):
@@ -48,9 +71,14 @@ class Links:
     def __init__(self) -> None:
         self._doubtful: list[Piece] = []
         self._plain: set[str] = set()
-        self._owners: dict[str, list[Piece]] = {}
-        self._before: dict[str, str] = {}
+        self._documents: dict[_Document, Piece] = {}
+        self._paths: dict[_Path, None] = {}
+        self._below: dict[object, list[object]] = {}
         self._named: dict[str, _Named] = {}
+        self._owners: dict[str, list[_Document]] = {}
+        self._before: dict[str, str] = {}
+        self._ranks = Ranks(frozenset(), {})
+        self._of_file: dict[str, list[_Document]] = {}
         self._seen: dict[str, tuple[frozenset[str], Mapping[str, str]]] = {}
 
     def note(self, piece: Piece, is_likely: bool) -> None:
@@ -60,20 +88,27 @@ class Links:
         else:
             self._doubtful.append(piece)
 
-    def settle(self) -> None:
-        """Look into the pieces of which it was not known whether they name anything; to be called after the last one.
+    def settle(self, pieces: Iterable[Piece]) -> None:
+        """Find out what the documents reach that name others; to be called once, after the last piece was noted.
 
-        Looking for one text in large blocks costs a fraction of cutting a file into lines, and few files hold it; who
-        embeds a trajectory refers to it, so this text is enough.
+        Pieces of which it was not known whether they name anything are looked into. Looking for one text in large
+        blocks costs a fraction of cutting a file into lines, and few files hold it; who embeds a trajectory refers to
+        it, so this text is enough.
+
+        Args:
+            pieces: all of the source, of any format.
         """
         doubtful, self._doubtful = self._doubtful, []
         parts = [part for piece in doubtful for part in _parts(piece)]
-        refer = {_place(part) for part, refers in zip(parts, engine.run(_refers, parts), strict=True) if refers}
+        refer = {file_of(part) for part, refers in zip(parts, engine.run(_refers, parts), strict=True) if refers}
         for piece in doubtful:
-            if _place(piece) in refer:
+            if file_of(piece) in refer:
                 self._look_into(piece)
             else:
-                self._plain.add(_place(piece))
+                self._plain.add(file_of(piece))
+        if self._documents:
+            self._resolve(pieces)
+            self._rank()
 
     def _look_into(self, piece: Piece) -> None:
         # what fails here fails where the piece is read, and is refused there
@@ -92,71 +127,119 @@ class Links:
                         self._note(piece, value)
 
     def _note(self, piece: Piece, document: dict[str, Any]) -> None:
-        own = set(_ids(document))
-        folder = posixpath.dirname(piece.path)
-        named = self._named.setdefault(folder, _Named(set(), {}))
-        named.parts.update(name for child in _embedded_in(document) for name in _ids(child) if name not in own)
+        names = [name for child in _embedded_in(document) for name in _ids(child)]
+        after = document.get("continued_trajectory_ref")
+        paths = [(after, True)] if isinstance(after, str) and after else []
         for ref in references(document):
-            names = [name for name in (ref.get("trajectory_id"), ref.get("session_id")) if isinstance(name, str)]
+            names += _ids(ref)
             path = ref.get("trajectory_path")
             if isinstance(path, str) and path:
-                names += _names_of(path)
-                owners = self._owners.setdefault(_target(piece, path), [])
-                if all(_place(owner) != _place(piece) for owner in owners):
-                    owners.append(piece)
-            named.parts.update(name for name in names if name and name not in own)
-        after = document.get("continued_trajectory_ref")
-        if isinstance(after, str) and after:
-            self._before.setdefault(_target(piece, after), piece.context.name)
-            for name in _names_of(after):
-                if name not in own:
-                    named.after.setdefault(name, piece.context.name)
+                paths.append((path, False))
+        if names or paths:
+            by = _Document(file_of(piece), *_pair(document))
+            self._documents.setdefault(by, piece)
+            self._name(by, names, is_later=False)
+            self._paths.update((_Path(by, path, is_later), None) for path, is_later in paths)
+
+    def _name(self, by: _Document, names: Iterable[str], *, is_later: bool) -> None:
+        """Enter ids that a document names in its folder; `is_later` when they are those of its continuation."""
+        piece = self._documents[by]
+        folder = folder_of(piece)
+        named = self._named.setdefault(folder, _Named(set(), {}))
+        for name in names:
+            if name in (by.trajectory, by.session):
+                continue
+            self._below.setdefault(by, []).append((folder, name))
+            if is_later:
+                named.after.setdefault(name, piece.context.name)
+            else:
+                named.parts.add(name)
+
+    def _resolve(self, pieces: Iterable[Piece]) -> None:
+        """Find the files that are named by path; a name alone that leads to none is an id."""
+        wanted = {place for path in self._paths for place in targets(self._documents[path.by], path.path)}
+        held: set[str] = set()
+        archived: dict[str, list[str]] = {}
+        for piece in pieces if wanted else ():
+            place = place_of(piece)
+            if place in wanted:
+                held.add(place)
+            if piece.member and (unpacked := unpacked_place(piece)) in wanted:
+                archived.setdefault(unpacked, []).append(place)
+        for path in self._paths:
+            here, unpacked = targets(self._documents[path.by], path.path)
+            reached = next(([place] for place in (here, unpacked) if place in held), archived.get(unpacked, []))
+            for place in reached:
+                self._reach(path, place)
+            if not reached and unpacked:
+                self._name(path.by, names_of(path.path), is_later=path.is_later)
+
+    def _reach(self, path: _Path, place: str) -> None:
+        self._below.setdefault(path.by, []).append(place)
+        if path.is_later:
+            self._before.setdefault(place, self._documents[path.by].context.name)
+        else:
+            self._owners.setdefault(place, []).append(path.by)
+
+    def _rank(self) -> None:
+        """Find the documents that are parts of one another in a circle: only those that name others can be."""
+        named = {one for under in self._below.values() for one in under}
+        for document in self._documents:
+            self._of_file.setdefault(document.file, []).append(document)
+        for in_file in self._of_file.values():
+            piece = self._documents[in_file[0]]
+            place, folders = place_of(piece), self._naming(folder_of(piece))
+            for document in in_file:
+                ids = [(folder, name) for name in document[1:] if name is not None for folder in folders]
+                for one in (place, *ids):
+                    if one in named:
+                        self._below.setdefault(one, []).append(document)
+        self._ranks = ranked(self._below)
+
+    def _naming(self, folder: str) -> list[str]:
+        """Return those of a folder and the ones above it whose documents name others."""
+        return [one for one in upwards(folder) if one in self._named]
 
     def linked(self, piece: Piece) -> Piece:
-        """Return the piece with what is known of it: what names it, and what is named around it.
-
-        Documents that are parts of one another in a circle are parts of nothing.
-        """
-        place = _place(piece)
-        if place in self._plain:
+        """Return the piece with what is known of it: what names it, and what is named around it."""
+        if file_of(piece) in self._plain:
             piece = piece._replace(context=piece.context._replace(refers=False))
-        if not self._named:
+        if not self._documents:
             return piece
-        owners = [owner for owner in self._owners.get(place, ()) if self._has_top(_place(owner), {place})]
-        parts, after = self._around(posixpath.dirname(piece.path))
-        beside = [one for one in owners if not one.packed and one.context.folder == piece.context.folder]
-        before = self._before.get(place)
-        is_loose = bool(piece.packed)
+        place = place_of(piece)
+        parts, after = self._around(folder_of(piece))
+        documents = self._of_file.get(file_of(piece), ())
+        circular = frozenset(one[1:] for one in documents if one in self._ranks.circular)
         context = piece.context._replace(
-            part_of=() if is_loose else tuple(one.context.name for one in beside),
-            is_part=bool(owners) or (is_loose and not parts.isdisjoint(_names_of(piece.context.name))),
-            continues=before if before is not None else _first(after, piece.context.name if is_loose else ""),
+            part_of=() if piece.packed or circular else self._beside(piece, documents),
+            is_part=place in self._owners,
+            continues=self._before.get(place),
             parts=parts,
             after=after,
+            circular=circular,
         )
         return piece._replace(context=context)
+
+    def _beside(self, piece: Piece, documents: Iterable[_Document]) -> tuple[str, ...]:
+        """Return the names of the files that may embed a file, from above; where two name one another, one alone."""
+        owners = self._owners.get(place_of(piece))
+        if owners is None:
+            return ()
+        order, folder = self._ranks.order, piece.context.folder
+        last = max((order[one] for one in documents), default=len(order))
+        above = [(order[one], self._documents[one]) for one in owners if order[one] < last]
+        beside = sorted((at, one.context.name) for at, one in above if not one.packed and one.context.folder == folder)
+        return tuple(dict.fromkeys(name for _, name in beside))
 
     def _around(self, folder: str) -> tuple[frozenset[str], Mapping[str, str]]:
         """Return what the documents of a folder and of those above it name; one value for all files of the folder."""
         if folder not in self._seen:
-            chain = [folder]
-            while (above := posixpath.dirname(chain[-1])) != chain[-1]:
-                chain.append(above)
-            named = [self._named[one] for one in chain if one in self._named]
+            named = [self._named[one] for one in self._naming(folder)]
             after: dict[str, str] = {}
             for one in reversed(named):
                 after |= one.after
             self._seen[folder] = frozenset().union(*(one.parts for one in named)), after
         return self._seen[folder]
-
-    def _has_top(self, place: str, below: set[str]) -> bool:
-        while (owners := self._owners.get(place)) is not None:
-            below.add(place)
-            above = [_place(owner) for owner in owners if _place(owner) not in below]
-            if not above:
-                return False
-            place = above[0]
-        return True
 
 
 def may_name(data: bytes) -> bool:
@@ -207,13 +290,20 @@ def _holds_reference(piece: Piece) -> bool:
 
 
 def named_role(document: dict[str, Any], context: Context) -> tuple[str | None, str | None]:
-    """Return the role that other documents give this one by its ids, or None, and the name of what it continues."""
-    if not context.parts and not context.after:
+    """Return the role that other documents give this one, by path or by its ids, and the name of what it continues.
+
+    Both are None where none does, or only such as are parts of one another with this one in a circle.
+    """
+    if not (context.is_part or context.continues or context.parts or context.after):
         return None, None
-    ids = set(_ids(document))
-    if not context.parts.isdisjoint(ids):
-        return "subagent", None
-    before = next((context.after[name] for name in sorted(ids) if name in context.after), None)
+    trajectory, session = _pair(document)
+    # a session that the document does not state is that of the trial around it
+    if context.circular and ((trajectory, session) in context.circular or (trajectory, None) in context.circular):
+        return None, None
+    ids = [name for name in (trajectory, session) if name is not None]
+    if context.is_part or not context.parts.isdisjoint(ids):
+        return "subagent", context.continues
+    before = context.continues or next((context.after[name] for name in sorted(ids) if name in context.after), None)
     return (None if before is None else "continuation"), before
 
 
@@ -235,39 +325,17 @@ def _embedded_in(document: dict[str, Any], depth: int = 0) -> Iterator[dict[str,
             yield from _embedded_in(child, depth + 1)
 
 
-def _ids(document: dict[str, Any]) -> Iterator[str]:
-    yield from (
-        value for name in ("trajectory_id", "session_id") if isinstance(value := document.get(name), str) and value
+def _pair(document: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Return the trajectory id and the session id of a document of unchecked shape; None for what is no such text."""
+    trajectory, session = document.get("trajectory_id"), document.get("session_id")
+    return (
+        trajectory if isinstance(trajectory, str) and trajectory else None,
+        session if isinstance(session, str) and session else None,
     )
 
 
-def _names_of(path: str) -> list[str]:
-    """Return the names under which a document may be known that is named by a path."""
-    name = posixpath.basename(path)
-    for end in _PACKED:
-        name = name.removesuffix(end)
-    return [one for one in (name, name.removesuffix(".json")) if one]
-
-
-def _place(piece: Piece) -> str:
-    """Return where a piece stands, as a path that others may name: without the ending of its packing."""
-    place = f"{piece.path}/{piece.member}" if piece.member else piece.path
-    if piece.packed and piece.packed != "zip":
-        for end in _PACKED:
-            place = place.removesuffix(end)
-    return place
-
-
-def _target(piece: Piece, path: str) -> str:
-    """Return the place that a document of `piece` names; an empty one for a place out of what was given."""
-    root = piece.path if piece.member else (piece.root or posixpath.dirname(piece.path))
-    target = posixpath.normpath(posixpath.join(posixpath.dirname(_place(piece)), path))
-    inside = not path.startswith("/") and target.startswith(root.rstrip("/") + "/") and target != _place(piece)
-    return target if inside else ""
-
-
-def _first(after: Mapping[str, str], name: str) -> str | None:
-    return next((after[one] for one in _names_of(name) if one in after), None) if name else None
+def _ids(document: dict[str, Any]) -> list[str]:
+    return [name for name in _pair(document) if name is not None]
 
 
 def _list(value: Any) -> list[Any]:

@@ -244,7 +244,7 @@ class _Planner:
 
     def result(self) -> Plan:
         """Return the plan: linked files know of each other, small files are put together, large ones cut."""
-        self._links.settle()
+        self._links.settle(piece for piece, _ in self._pieces)
         jobs: list[Job] = []
         group: list[Piece] = []
         total = 0
