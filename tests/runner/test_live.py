@@ -63,8 +63,10 @@ def test_a_missing_variable_is_a_usage_error(make_harness: Any, name: str) -> No
         {"name": "system", "text": "{today}", "syntax": "format"},
         {"name": "task", "text": "{{ request }}", "syntax": "jinja", **strict},
     ]
-    with pytest.raises(UsageError, match="rendered"):
+    with pytest.raises(UsageError, match="rendered") as caught:
         Live(load(make_harness(prompt_templates=templates))).prompt(name).render()
+    assert {"system": "no value is given for 'today'", "task": "'request' is undefined"}[name] in caught.value.message
+    assert (caught.value.where, str(caught.value.hint)[:7]) == (name, "render(")
 
 
 def test_a_declared_value_is_filled_in_and_cannot_be_replaced(make_harness: Any) -> None:

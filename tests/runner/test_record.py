@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from tracemark.durable import is_locked
 from tracemark.errors import HarnessChangedError, UnknownNameError, UsageError
 from tracemark.harness import snapshot
 from tracemark.harness.loading import load
+from tracemark.runner.given import _CALL_SHAPES, OUTCOME_FACTS, RUN_FACTS
 from tracemark.runner.record import Recorder
 
 RUN = {"task": "t-1", "attempt": 0, "seed": 7, "model": {"name": "scripted"}}
@@ -533,6 +535,86 @@ def test_a_result_that_answers_no_call_of_the_last_reply_is_refused(start: Any) 
         with pytest.raises(UsageError, match="c1"):
             rec.observation([{"source_call_id": "c1", "content": ""}])
     assert not events(rec.path, "observation")
+
+
+CALL = {"tool_call_id": "c1", "function_name": "get", "arguments": {}}
+
+
+@pytest.mark.parametrize(
+    ("misuse", "message", "hint"),
+    [
+        (
+            lambda rec: rec.observation([{"content": "x"}]),
+            "there is no reply that the observation could belong to",
+            "record the model's reply first: recorder.agent(…)",
+        ),
+        (
+            lambda rec: rec.agent("", [CALL, CALL]),
+            "tool_calls: two calls of one reply share the id 'c1'",
+            "give each call an id of its own, and its result the same one",
+        ),
+        (
+            lambda rec: (rec.agent("", [CALL]), rec.observation([{"source_call_id": "c2", "content": ""}])),
+            "no call of the last reply has the id 'c2'",
+            "the calls of the last reply: 'c1'",
+        ),
+        (
+            lambda rec: rec.agent("", [{"function_name": "get", "arguments": {}}]),
+            "tool_calls.0: a tool call needs tool_call_id (or OpenAI's id, beside a function), a text",
+            _CALL_SHAPES,
+        ),
+        (
+            lambda rec: rec.outcome(reward=float("nan")),
+            "outcome.reward is no JSON: nan is not a JSON number",
+            "give texts, finite numbers, true, false, None, lists, and objects whose members are named by texts",
+        ),
+        (
+            lambda rec: rec.outcome(verdict="fine"),
+            "outcome.verdict: unknown member",
+            "known of outcome: status, reward, checks, grader, termination, rule",
+        ),
+        (
+            lambda rec: rec.agent("", metrics={"prompt_tokens": "2"}),
+            "metrics.prompt_tokens: must be a whole number",
+            "help(recorder.agent) says what it takes",
+        ),
+    ],
+)
+def test_a_refused_call_says_where_it_was_and_what_to_do(start: Any, misuse: Any, message: str, hint: str) -> None:
+    with start() as rec, pytest.raises(UsageError) as caught:
+        misuse(rec)
+    method = {"there": "observation", "no": "observation", "outcome": "outcome"}
+    name = next((called for word, called in method.items() if message.startswith(word)), "agent")
+    assert caught.value.as_json() == {
+        "error": "UsageError",
+        "exit_code": 2,
+        "message": message,
+        "where": f"t-1-0.journal.jsonl: {name}()",
+        "hint": hint,
+    }
+
+
+def test_a_fact_that_is_refused_lists_what_the_help_of_record_lists(start: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        start(run={"tsak": "t"})
+    text = " ".join(str(tracemark.record.__doc__).split())
+    listed = text.partition("run: facts of the run: ")[2].partition(";")[0]
+    assert (caught.value.message, caught.value.where) == ("run.tsak: unknown member", "tracemark.record()")
+    assert caught.value.hint == f"known of run: {listed}"
+    assert listed.split(", ") == list(RUN_FACTS)
+
+
+def test_an_outcome_takes_what_its_help_lists() -> None:
+    assert {"status", *re.findall(r"`(\w+)`", str(Recorder.outcome.__doc__).partition("facts: ")[2])} == set(
+        OUTCOME_FACTS
+    )
+
+
+def test_the_package_shows_the_recorder_before_it_is_loaded() -> None:
+    program = "import tracemark; print('record' in dir(tracemark)); help(tracemark)"
+    shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert shown.startswith("True\n")
+    assert "    record(harness: " in shown
 
 
 def test_an_unknown_part_lists_the_known_ones(start: Any) -> None:

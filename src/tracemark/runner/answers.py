@@ -85,7 +85,11 @@ class Answers:
             UsageError: when a result names no call of the last reply; nothing is taken then.
         """
         if unknown := [call for call in linked if call is not None and call not in self._calls]:
-            raise UsageError(f"no call of the last reply has the id {unknown[0]!r}")
+            ids = ", ".join(map(repr, self._calls))
+            raise UsageError(
+                f"no call of the last reply has the id {unknown[0]!r}",
+                hint=f"the calls of the last reply: {ids}" if ids else "the last reply called no tool",
+            )
         bypassed = []
         for call in linked:
             answered = sorted(self._unanswered) if call is None else [call]

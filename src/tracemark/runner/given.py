@@ -7,7 +7,7 @@ Invariants:
 - what is returned is JSON through and through, shares nothing with what was given, and is judged by the models that
   judge it again when the journal is read;
 - a member that a trace has no place for goes to the `extra` beside it; nothing is left out, and nothing is made up;
-- an error names the argument, and the place in it.
+- an error names the argument and the place in it, and where one thing alone would do, says what to give instead.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tracemark.importers.content import walk
 from tracemark.importers.openai_messages import Conversation
 from tracemark.importers.strict import fast, faults
 from tracemark.model.atif import VERSION
+from tracemark.model.faults import first
 from tracemark.model.trace import Outcome, Run
 from tracemark.model.trajectory import Agent, Metrics, ObservationResult, ToolCall
 
@@ -31,6 +32,18 @@ _DEEPEST = 200
 
 _ATIF_PARTS = {"text": {"type", "text"}, "image": {"type", "source"}, "audio": {"type", "source"}}
 _OWN_TIMES = ("start", "end")
+
+RUN_FACTS = tuple(name for name in Run.model_fields if name not in _OWN_TIMES)
+"""What may be stated of a run: all that a trace holds of one but the times, which the recorder tells."""
+
+OUTCOME_FACTS = tuple(Outcome.model_fields)
+"""What may be stated of an outcome: all that a trace holds of one."""
+
+_JSON_ALONE = "give texts, finite numbers, true, false, None, lists, and objects whose members are named by texts"
+_CALL_SHAPES = (
+    'OpenAI: {"id": …, "type": "function", "function": {"name": …, "arguments": …}};'
+    ' ATIF: {"tool_call_id": …, "function_name": …, "arguments": {…}}'
+)
 _NOBODY = {"name": "", "version": ""}
 
 
@@ -44,7 +57,7 @@ def plain(value: Any, what: str) -> Any:
     try:
         return digest.loads(digest.canonical(value)).value
     except (TypeError, ValueError) as problem:
-        raise UsageError(f"{what} is no JSON: {problem}") from None
+        raise UsageError(f"{what} is no JSON: {problem}", hint=_JSON_ALONE) from None
 
 
 def run_facts(run: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -57,7 +70,7 @@ def run_facts(run: Mapping[str, Any] | None) -> dict[str, Any]:
     for name in _OWN_TIMES:
         if name in facts:
             raise UsageError(f"run.{name}: the recorder tells it", hint="give a clock=, or leave it out")
-    _check(Run, facts, "run")
+    _check(Run, facts, "run", RUN_FACTS)
     return facts
 
 
@@ -69,7 +82,9 @@ def agent_facts(agent: Mapping[str, Any] | None) -> dict[str, Any]:
     """
     stated = _members({} if agent is None else agent, "agent")
     if "tool_definitions" in stated:
-        raise UsageError("agent.tool_definitions: the tools offered are recorded by tools() or request()")
+        raise UsageError(
+            "agent.tool_definitions: the tools offered are recorded by tools() or request()", hint="leave it out"
+        )
     made = _extended({"name": "agent", "version": "unknown", **stated}, Agent, "agent")
     _judge({"source": "user", "message": ""}, "", made)
     return made
@@ -82,7 +97,7 @@ def outcome_facts(stated: Mapping[str, Any]) -> dict[str, Any]:
         UsageError: for another member or a value that is not allowed.
     """
     outcome = _members({name: value for name, value in stated.items() if value is not None}, "outcome")
-    _check(Outcome, {"status": "unknown", **outcome}, "outcome")
+    _check(Outcome, {"status": "unknown", **outcome}, "outcome", OUTCOME_FACTS)
     return outcome
 
 
@@ -94,7 +109,7 @@ def names(given: Iterable[str]) -> list[str]:
     """
     listed = [] if isinstance(given, str) else list(given)
     if isinstance(given, str) or not all(isinstance(name, str) for name in listed):
-        raise UsageError("names: a list of texts is needed")
+        raise UsageError("names: a list of texts is needed", hint='tools(["NAME", …]), or tools() for all')
     return sorted(set(listed))
 
 
@@ -105,7 +120,7 @@ def objects(given: Any, what: str) -> list[dict[str, Any]]:
         UsageError: when it is none, or something in it is none.
     """
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise UsageError(f"{what}: a list is needed, not {type(given).__name__}")
+        raise UsageError(f"{what}: a list is needed, not {type(given).__name__}", hint="give a list of objects")
     return [_object(each, f"{what}.{number}") for number, each in enumerate(given)]
 
 
@@ -134,8 +149,12 @@ def reply(message: Any, tool_calls: Any, reasoning_content: Any, metrics: Any) -
         step.update(_content(plain(message, "message"), "message", "message"))
     given = [] if tool_calls is None else objects(tool_calls, "tool_calls")
     calls = [_call(plain(call, f"tool_calls.{number}"), f"tool_calls.{number}") for number, call in enumerate(given)]
-    if len({call["tool_call_id"] for call in calls}) < len(calls):
-        raise UsageError("tool_calls: two calls of one reply share a tool_call_id")
+    ids = [call["tool_call_id"] for call in calls]
+    if twice := [each for each in ids if ids.count(each) > 1]:
+        raise UsageError(
+            f"tool_calls: two calls of one reply share the id {twice[0]!r}",
+            hint="give each call an id of its own, and its result the same one",
+        )
     if calls:
         step["tool_calls"] = calls
     if reasoning_content is not None:
@@ -160,13 +179,12 @@ def results(given: Any) -> list[dict[str, Any]]:
     return made
 
 
-def _check(model: type[BaseModel], value: Mapping[str, Any], what: str) -> None:
+def _check(model: type[BaseModel], value: Mapping[str, Any], what: str, known: Iterable[str]) -> None:
     try:
         model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join([what, *map(str, first["loc"])])
-        raise UsageError(f"{place}: {first['msg']}", hint="known: " + ", ".join(model.model_fields)) from None
+        place, reason = first(error, value, what)
+        raise UsageError(f"{place}: {reason}", hint=f"known of {what}: " + ", ".join(known)) from None
 
 
 def _judge(step: dict[str, Any], text: str, agent: Mapping[str, Any] = _NOBODY) -> None:
@@ -191,7 +209,10 @@ def _refuse_depth(value: Any, what: str) -> None:
         if not isinstance(each, (dict, list, tuple)):
             continue
         if depth == _DEEPEST:
-            raise UsageError(f"{what} is nested too deeply: {depth} lists and objects stand in each other")
+            raise UsageError(
+                f"{what} is nested too deeply: {depth} lists and objects stand in each other",
+                hint="give it as a text, as json.dumps writes it",
+            )
         held = each.values() if isinstance(each, dict) else each
         open_ones += [(item, depth + 1) for item in held if isinstance(item, (dict, list, tuple))]
 
@@ -208,7 +229,7 @@ def _object(value: Any, what: str) -> dict[str, Any]:
 def _members(value: Any, what: str) -> dict[str, Any]:
     made = _object(value, what)
     if not all(isinstance(name, str) for name in made):
-        raise UsageError(f"{what}: its members are named by texts")
+        raise UsageError(f"{what}: its members are named by texts", hint=_JSON_ALONE)
     return {name: plain(member, f"{what}.{name}") for name, member in made.items()}
 
 
@@ -229,7 +250,7 @@ def _with_extra(value: dict[str, Any], more: Mapping[str, Any], what: str) -> di
         raise UsageError(f"{what}.extra: an object is needed, not {type(extra).__name__}")
     for name, member in more.items():
         if name in extra and digest.canonical(extra[name]) != digest.canonical(member):
-            raise UsageError(f"{what}.{name}: another value stands in {what}.extra")
+            raise UsageError(f"{what}.{name}: another value stands in {what}.extra", hint="leave out one of them")
     return {**value, "extra": {**extra, **more}}
 
 
@@ -265,14 +286,16 @@ def _call(call: dict[str, Any], what: str) -> dict[str, Any]:
         repairs: list[str] = []
         step = Conversation(repairs).add({"role": "assistant", "content": "", "tool_calls": [call]}, what)
         if repairs:
-            raise UsageError(f"{what}: a call needs its id, and its function an object with a name")
+            raise UsageError(f"{what}: a call needs its id, and its function an object with a name", hint=_CALL_SHAPES)
         made: dict[str, Any] = step["tool_calls"][0]
         # a text may hold what an object may not
         _refuse_depth(made, what)
         return made
     for member, kind in (("tool_call_id", str), ("function_name", str), ("arguments", dict)):
         if not isinstance(call.get(member), kind):
-            raise UsageError(f"{what}: a tool call needs {member!r}, {'an object' if kind is dict else 'a text'}")
+            other = " (or OpenAI's id, beside a function)" if member == "tool_call_id" else ""
+            asked = f"{member}{other}, {'an object' if kind is dict else 'a text'}"
+            raise UsageError(f"{what}: a tool call needs {asked}", hint=_CALL_SHAPES)
     return _extended(call, ToolCall, what)
 
 
@@ -288,7 +311,7 @@ def _result(result: dict[str, Any], what: str) -> dict[str, Any]:
         # a message that answers a call, as it is sent
         link = result.pop("tool_call_id")
         if result.setdefault("source_call_id", link) != link:
-            raise UsageError(f"{what}.tool_call_id: another id stands in source_call_id")
+            raise UsageError(f"{what}.tool_call_id: another id stands in source_call_id", hint="leave out one of them")
         if result.get("role") == "tool":
             del result["role"]
     result = _extended(result, ObservationResult, what)

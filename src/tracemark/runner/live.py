@@ -59,10 +59,16 @@ class Prompt:
         """
         fixed = sorted(self.template.values.keys() & variables.keys())
         if fixed:
-            raise UsageError(f"{', '.join(fixed)}: the value is declared in harness.yaml", where=self.template.name)
+            raise UsageError(
+                f"{', '.join(fixed)}: the value is declared in harness.yaml",
+                where=self.template.name,
+                hint="leave it out",
+            )
         text = self._render(**self.template.values, **variables)
         if not isinstance(text, str):
-            raise UsageError("the template's code gave no text", where=self.template.name)
+            raise UsageError(
+                "the template's code gave no text", where=self.template.name, hint="let its entry return a str"
+            )
         self._on_render(self.template, text)
         return text
 
@@ -275,7 +281,8 @@ def _renderer(template: PromptTemplate, text: str, files: Mapping[str, bytes]) -
         try:
             return environment.from_string(text).render(**variables)
         except TemplateError as problem:
-            raise UsageError(f"the template cannot be rendered: {problem}", where=template.name) from None
+            hint = "render(…) with a value for each variable that the template uses"
+            raise UsageError(f"the template cannot be rendered: {problem}", where=template.name, hint=hint) from None
 
     return render
 
@@ -283,8 +290,16 @@ def _renderer(template: PromptTemplate, text: str, files: Mapping[str, bytes]) -
 def _format(name: str, text: str, variables: Mapping[str, Any]) -> str:
     try:
         return text.format_map(variables)
-    except (KeyError, IndexError, AttributeError, ValueError) as problem:
-        raise UsageError(f"the template cannot be rendered: {problem!r}", where=name) from None
+    except KeyError as problem:
+        missing = problem.args[0]
+        raise UsageError(
+            f"the template cannot be rendered: no value is given for {missing!r}",
+            where=name,
+            hint=f"render({missing}=…)",
+        ) from None
+    except (IndexError, AttributeError, TypeError, ValueError) as problem:
+        hint = "give each hole what its format asks for; a hole has a name, and text in braces has them doubled"
+        raise UsageError(f"the template cannot be rendered: {problem}", where=name, hint=hint) from None
 
 
 @lru_cache(maxsize=512)

@@ -13,6 +13,12 @@ Invariants:
 - the same harness, run facts, events, clock and file name give the same bytes;
 - what a trace cannot hold is refused by the call that brings it, before anything of it is written: the run goes on, and
   what it recorded is read back whole.
+
+A run is only as well known as its weakest part, so ask for every part of the harness, whether this run will need it or
+not: a reminder (a prompt of position `any`), a handler, the recovery, the context manager. Of these asking is enough,
+`recorder.prompt("reminder")` for example; one that the run never asked for makes the whole run `claimed`. A prompt of
+position `first` has to be sent as well, so one that some runs leave out is better declared with position `any`
+(decision 25).
 """
 
 from __future__ import annotations
@@ -36,6 +42,7 @@ from tracemark.runner.answers import Answers, Calls
 from tracemark.runner.evidence import Evidence
 from tracemark.runner.journal import Journal, claim, first_line, free_path
 from tracemark.runner.live import Live, Prompt
+from tracemark.runner.misuse import placed, telling
 
 
 class Recorder:
@@ -124,6 +131,7 @@ class Recorder:
             self._journal = None
             self._live.close()
 
+    @placed
     def prompt(self, name: str) -> Prompt:
         """Return the prompt template `name`; its `render` gives the text.
 
@@ -134,6 +142,7 @@ class Recorder:
         self._evidence.obtained("prompt_templates", name)
         return prompt
 
+    @placed
     def tools(self, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the definitions that the model is offered, in OpenAI's wrapper, sorted by name.
 
@@ -148,13 +157,17 @@ class Recorder:
         if unknown := [name for name in wanted if name not in bound]:
             raise UsageError(f"not bound: {', '.join(unknown)}", hint="one of: " + ", ".join(sorted(bound)))
         if len(wanted) < len(bound) and self.harness.manifest.runtime.offered == "all":
-            raise UsageError("the harness offers every run all tools", hint="set runtime.offered to subset")
+            raise UsageError(
+                "the harness offers every run all tools",
+                hint="tools(), or `offered: subset` below `runtime` in harness.yaml",
+            )
         for name in bound:
             self._evidence.obtained("tool_bindings", name)
         definitions = [{"type": "function", "function": bound[name]} for name in wanted]
         self._evidence.offered(definitions)
         return definitions
 
+    @placed
     def tool(self, name: str) -> Callable[..., Any]:
         """Return the code behind the tool `name`, with its declared parameters bound; each call of it is counted.
 
@@ -167,6 +180,7 @@ class Recorder:
         self._evidence.obtained("tool_bindings", name)
         return self._answers.counted(name, function)
 
+    @placed
     def handler(self, name: str) -> Callable[..., Any]:
         """Return the observation handler `name`, with its declared parameters bound; each call of it is counted.
 
@@ -179,6 +193,7 @@ class Recorder:
         self._evidence.obtained("observation_handlers", name)
         return self._handled.counted(name, function)
 
+    @placed
     def runtime(self, part: str) -> Callable[..., Any]:
         """Return the code of `parser`, `context_manager` or `recovery`, with its declared parameters bound.
 
@@ -189,6 +204,7 @@ class Recorder:
         self._evidence.obtained("runtime", part)
         return self._runtime.counted(part, function)
 
+    @placed
     def request(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Compare the first request to the model with what the harness gave; later requests are not looked at.
 
@@ -203,6 +219,7 @@ class Recorder:
         offered = None if tools is None else given.plain(given.objects(tools, "tools"), "tools")
         self._evidence.request(sent, offered)
 
+    @placed
     def system(self, text: str | Sequence[Mapping[str, Any]]) -> None:
         """Record a system message.
 
@@ -214,6 +231,7 @@ class Recorder:
         """
         self._step(given.said("system", text))
 
+    @placed
     def user(self, text: str | Sequence[Mapping[str, Any]]) -> None:
         """Record a user message.
 
@@ -226,6 +244,7 @@ class Recorder:
         """
         self._step(given.said("user", text))
 
+    @placed
     def agent(
         self,
         message: str | Sequence[Mapping[str, Any]] | None,
@@ -255,6 +274,7 @@ class Recorder:
         self._replied = True
         self._replies += 1
 
+    @placed
     def observation(self, results: Sequence[Mapping[str, Any]]) -> None:
         """Record what the model sees of the results of the last reply's calls.
 
@@ -268,7 +288,10 @@ class Recorder:
                 nothing that a trace can hold. An object is no content: the model saw a text.
         """
         if not self._replied:
-            raise UsageError("there is no reply that the observation could belong to")
+            raise UsageError(
+                "there is no reply that the observation could belong to",
+                hint="record the model's reply first: recorder.agent(…)",
+            )
         made = given.results(results)
         for name in self._answers.take([result.get("source_call_id") for result in made]):
             binding = self.harness.manifest.tool_bindings.get(name)
@@ -283,12 +306,14 @@ class Recorder:
         self._write("observation", {"results": made})
         self._evidence.results(made)
 
+    @placed
     def outcome(self, status: str | None = None, **facts: Any) -> None:
         """Record how the run ended; the last call counts.
 
         Args:
             status: `success`, `failure`, `error` or `unknown`; None leaves it to the reward.
-            facts: `reward`, `checks`, `grader` {name, version}, `termination`.
+            facts: `reward`, `checks`, `grader` {name, version}, `termination`, and `rule`, by which the status follows
+                from them, in words.
 
         Raises:
             UsageError: for another member or a value that is not allowed.
@@ -321,7 +346,7 @@ class Recorder:
 
     def _write(self, event: str, members: dict[str, Any]) -> None:
         if self._journal is None:
-            raise UsageError("the recording is not open", hint="use it as: with tracemark.record(…) as rec")
+            raise UsageError("the recording is not open", hint="use it as: with tracemark.record(…) as recorder")
         whole = {"event": event, **members}
         wrong = fault(whole)
         if wrong is not None:
@@ -343,7 +368,9 @@ def record(
     Args:
         harness: a harness folder, or a harness loaded from one; a loaded one serves any number of runs.
         inbox: the batch's folder, made when missing.
-        run: facts of the run: task, attempt, seed, domain, split, mode, model, sampling, environment, note.
+        run: facts of the run: task, domain, split, attempt, seed, mode, model, sampling, environment, role, continues,
+            continued_by, rendered, demonstration, note; what each is, stands under *Run* of the stored values. Start
+            and end are the recorder's to tell.
         agent: `name` and `version` of the agent, and ATIF's optional `model_name` and `extra`, to which goes whatever
             else is stated.
         name: the journal's name without suffix; None derives it from task and attempt.
@@ -354,7 +381,8 @@ def record(
         UsageError: when a run fact is unknown, a fact or label is nothing that a trace can hold, or the name is no file
             name.
     """
-    facts, who = given.run_facts(run), given.agent_facts(agent)
+    with telling("tracemark.record()", "tracemark.record"):
+        facts, who = given.run_facts(run), given.agent_facts(agent)
     loaded = harness if isinstance(harness, Harness) else load(Path(harness))
     path = free_path(Path(inbox).absolute(), name, facts)
     start = {"run": facts, "agent": who}
