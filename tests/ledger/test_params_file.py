@@ -103,7 +103,55 @@ def test_what_is_wrong_is_named_with_its_line(file: Path, text: str, line: int) 
     with pytest.raises(ParamsError) as caught:
         read(file, text)
     assert caught.value.where == f"params.yaml:{line}"
+    assert caught.value.hint
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "export: {evidence: none}\n",
+            "export.evidence: expected one of recorded, unique, claimed, not 'none'",
+            "correct it, or take it out: the default is unique",
+        ),
+        (
+            "export: {sft: {minimum: -1}}\n",
+            "export.sft.minimum: expected a whole number from 0, not -1",
+            "correct it, or take it out: the default is 20",
+        ),
+        (
+            "export: {sft: {tool_calls: 2}}\n",
+            "export.sft.tool_calls: expected [FEWEST, MOST], or null for no limit, not 2",
+            "correct it, or take it out: the default is [2, 60]",
+        ),
+        (
+            "accepted: {harness: desk_a}\n",
+            "accepted.harness: expected a fingerprint (tm1: and 64 hexadecimal digits) or null, not 'desk_a'",
+            "tracemark harness accept NAME --reason TEXT writes it",
+        ),
+        (
+            "evaluation: {tasks: none.txt}\n",
+            "evaluation.tasks: expected a list of task ids, or {file: PATH}, not 'none.txt'",
+            "correct it, or take it out: the default is []",
+        ),
+        (
+            "evaluation: {tasks: {file: none.txt}}\n",
+            "evaluation.tasks: none.txt: No such file or directory",
+            "put the file there, one id a line, or list the ids in params.yaml: tasks: [ID, …]",
+        ),
+        ("export: 3\n", "export: expected a mapping, not 3", "below export stand: evidence, models, sft"),
+        (
+            "- 1\n",
+            "the file must hold a mapping",
+            "correct it; `tracemark init DIR` writes one with every default, to compare with",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line_and_what_to_write(file: Path, text: str, message: str, hint: str) -> None:
+    with pytest.raises(ParamsError) as caught:
+        read(file, text)
+    assert (caught.value.message, caught.value.where, caught.value.hint) == (message, "params.yaml:1", hint)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node
 
@@ -41,15 +43,16 @@ def read_params(path: Path) -> Params:
         reason, hint = why_unread(error)
         raise ParamsError(f"it cannot be read: {reason}", where=path.name, hint=hint) from None
     except UnicodeDecodeError as error:
-        raise ParamsError(f"not UTF-8 at byte {error.start}", where=path.name) from None
-    given = _checked(_load(text, path.name), _SCHEMA, path.name, "")
+        raise ParamsError(f"not UTF-8 at byte {error.start}", where=path.name, hint="save it as UTF-8") from None
+    loaded = _load(text, path.name)
+    given = _checked(loaded, _SCHEMA, path.name, "")
     export = dict(given.get("export", {}))
     caps = Caps(**export.pop("sft", {}))
     tasks = given.get("evaluation", {}).get("tasks", ())
     return Params(
         accepted=Accepted(**given.get("accepted", {})),
         ingest=IngestParams(**given.get("ingest", {})),
-        evaluation=_evaluation(tasks, path),
+        evaluation=_evaluation(tasks, path, _line_of(loaded.get("evaluation"), "tasks", path.name)),
         evaluation_file=str(tasks) if isinstance(tasks, PurePosixPath) else None,
         export=ExportParams(**export, sft=caps),
     )
@@ -157,15 +160,15 @@ def _load(text: str, name: str) -> Any:
         value = YAML(pure=True).load(text)
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ParamsError(f"not usable as YAML: {error.problem}", where=f"{name}:{line}") from None
+        raise ParamsError(f"not usable as YAML: {error.problem}", where=f"{name}:{line}", hint=_COMPARE) from None
     except (YAMLError, ValueError) as error:
         # ValueError: what looks like a date or a number and is none, and numbers of thousands of digits
-        raise ParamsError(f"not usable as YAML: {str(error).splitlines()[0]}", where=name) from None
+        raise ParamsError(f"not usable as YAML: {str(error).splitlines()[0]}", where=name, hint=_COMPARE) from None
     except RecursionError:
-        raise ParamsError("not usable as YAML: nested too deeply", where=name) from None
+        raise ParamsError("not usable as YAML: nested too deeply", where=name, hint=_COMPARE) from None
     value = {} if value is None else value
     if not isinstance(value, dict):
-        raise ParamsError("the file must hold a mapping", where=f"{name}:1")
+        raise ParamsError("the file must hold a mapping", where=f"{name}:1", hint=_COMPARE)
     return value
 
 
@@ -183,6 +186,10 @@ _NO_LINE_OF_IDS = re.compile(r"""[\[\]{}"]|- """)
 """How lines of JSON, and of a list in YAML, begin."""
 
 
+_COMPARE = "correct it; `tracemark init DIR` writes one with every default, to compare with"
+_LIST_HERE = "put the file there, one id a line, or list the ids in params.yaml: tasks: [ID, …]"
+
+
 class _UnusableError(Exception):
     """A value is not what was expected."""
 
@@ -191,9 +198,7 @@ def _checked(mapping: Any, schema: Mapping[str, Any], name: str, prefix: str) ->
     """Return the members of `mapping` as `schema` wants them; members that are absent stay absent."""
     found: dict[str, Any] = {}
     for key, value in mapping.items():
-        # what a merge key (`<<`) brought stands in no line of this mapping
-        place = (mapping.lc.data or {}).get(key)
-        where = f"{name}:{place[0] + 1}" if place else name
+        where = _line_of(mapping, key, name)
         if key not in schema:
             known = ", ".join(prefix + known for known in schema)
             raise ParamsError(f"unknown key {prefix}{key}", where=where, hint=f"known here: {known}")
@@ -202,12 +207,30 @@ def _checked(mapping: Any, schema: Mapping[str, Any], name: str, prefix: str) ->
             try:
                 found[key] = check(value)
             except _UnusableError as error:
-                raise ParamsError(f"{prefix}{key}: {error}, not {_shown(value)}", where=where) from None
+                message = f"{prefix}{key}: {error}, not {_shown(value)}"
+                raise ParamsError(message, where=where, hint=_hint(prefix, key)) from None
         elif value is not None:
             if not isinstance(value, dict):
-                raise ParamsError(f"{prefix}{key}: expected a mapping, not {_shown(value)}", where=where)
+                hint = f"below {prefix}{key} stand: {', '.join(check)}"
+                raise ParamsError(f"{prefix}{key}: expected a mapping, not {_shown(value)}", where=where, hint=hint)
             found[key] = _checked(value, check, name, f"{prefix}{key}.")
     return found
+
+
+def _line_of(mapping: Any, key: Any, name: str) -> str:
+    """Return where a member stands in the file; without a line where it stands in none."""
+    # what a merge key (`<<`) brought stands in no line of this mapping
+    place = (mapping.lc.data or {}).get(key) if isinstance(mapping, CommentedMap) else None
+    return f"{name}:{place[0] + 1}" if place else name
+
+
+def _hint(prefix: str, key: str) -> str:
+    """Return what helps where the value of a member is not usable."""
+    if prefix + key == "accepted.harness":
+        return "tracemark harness accept NAME --reason TEXT writes it"
+    value = () if prefix == "evaluation." else attrgetter(prefix + key)(Params())
+    shown = list(value) if isinstance(value, tuple) else "null" if value is None else value
+    return f"correct it, or take it out: the default is {shown}"
 
 
 def _shown(value: Any) -> str:
@@ -247,9 +270,9 @@ def _task(text: str) -> str:
 
 
 def _tasks(value: Any) -> tuple[str, ...] | PurePosixPath:
-    if not isinstance(value, dict):
+    if isinstance(value, list):
         return tuple(map(_task, _texts(value)))
-    if list(value) != ["file"]:
+    if not isinstance(value, dict) or list(value) != ["file"]:
         raise _UnusableError("expected a list of task ids, or {file: PATH}")
     file = PurePosixPath(_text(value["file"]))
     if file.is_absolute() or ".." in file.parts:
@@ -324,23 +347,27 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def _evaluation(tasks: tuple[str, ...] | PurePosixPath, path: Path) -> frozenset[str]:
+def _evaluation(tasks: tuple[str, ...] | PurePosixPath, path: Path, where: str) -> frozenset[str]:
     """Return the task ids; a file holds one a line, blank lines and lines that begin with `#` count for nothing."""
     if not isinstance(tasks, PurePosixPath):
         return frozenset(tasks)
     file = path.parent / tasks
     try:
         if not file.resolve().is_relative_to(path.parent.resolve()):
-            raise ParamsError("evaluation.tasks: the file lies outside the corpus", where=f"{path.name}: {tasks}")
+            raise ParamsError(
+                f"evaluation.tasks: {tasks}: it lies outside the corpus",
+                where=where,
+                hint="put a file in place of the link, or list the ids in params.yaml: tasks: [ID, …]",
+            )
         text = read_regular(file).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ParamsError(f"evaluation.tasks: {tasks}: not UTF-8", where=path.name) from None
+        raise ParamsError(f"evaluation.tasks: {tasks}: not UTF-8", where=where, hint="save it as UTF-8") from None
     except IrregularFileError as error:
-        raise ParamsError(f"evaluation.tasks: {tasks}: {error.message}", where=path.name, hint=error.hint) from None
+        raise ParamsError(f"evaluation.tasks: {tasks}: {error.message}", where=where, hint=error.hint) from None
     except (OSError, ValueError, RuntimeError) as error:
         # ValueError: no name of a file; RuntimeError: a symbolic link to itself
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ParamsError(f"evaluation.tasks: {tasks}: {reason}", where=path.name) from None
+        raise ParamsError(f"evaluation.tasks: {tasks}: {reason}", where=where, hint=_LIST_HERE) from None
     return frozenset(_listed(text, tasks.as_posix()))
 
 
@@ -361,4 +388,6 @@ def _listed(text: str, name: str) -> Iterator[str]:
         try:
             yield _task(line)
         except _UnusableError as error:
-            raise ParamsError(f"evaluation.tasks: {error}, not {_shown(line)}", where=f"{name}:{number}") from None
+            raise ParamsError(
+                f"evaluation.tasks: {error}, not {_shown(line)}", where=f"{name}:{number}", hint=hint
+            ) from None
