@@ -101,6 +101,19 @@ def test_too_few_rows_are_refused_with_what_is_needed() -> None:
     assert "19 more successful runs under desk_a" in str(caught.value.hint)
 
 
+def test_a_refused_export_names_the_choice_of_models_that_leaves_traces_out() -> None:
+    terms = replace(under(OFF), models=frozenset({"zz", "yy@2"}))
+    judged = Judged()
+    for one in (trace(1, model="xx"), trace(2)):
+        judged.note(one, judge(one, terms, lambda: [A], lambda: None))
+    with pytest.raises(ExportRefusedError) as caught:
+        require_enough(choose(judged, OFF), terms, "desk_a")
+    assert str(caught.value.hint).split("; or ") == [
+        "change params.yaml: export.models [yy@2, zz] leaves out 2",
+        "record at least 1 more successful run under desk_a with yy@2 or zz, then ingest",
+    ]
+
+
 def test_limits_that_leave_out_what_would_fit_are_named_with_their_parameter() -> None:
     caps = Caps(per_task=1, total=100, minimum=20, tool_calls=(2, 60))
     traces = [trace(1, tool_calls=1), trace(2, tool_calls=5), trace(3, tool_calls=5)]

@@ -87,12 +87,13 @@ def require_enough(selected: Selected, terms: Terms, harness: str, alike: Callab
         if count
     )
     hints = [*_doubts(selected, terms, harness, alike)]
-    hints += [f"change params.yaml: {limit}" for limit in _limits(selected, caps, needed)]
+    hints += [f"change params.yaml: {limit}" for limit in _limits(selected, terms, needed)]
     if caps.total is None or caps.total >= needed:
         tasks = "" if caps.per_task is None else f" (at most {caps.per_task} of a task counts)"
         missing = needed - rows
         runs = "1 more successful run" if missing == 1 else f"{missing} more successful runs"
-        hints.append(f"record at least {runs} under {harness}{tasks}, then ingest")
+        models = f" with {' or '.join(sorted(terms.models))}" if terms.models else ""
+        hints.append(f"record at least {runs} under {harness}{models}{tasks}, then ingest")
     raise ExportRefusedError(
         f"{rows} of {selected.traces} traces fit, at least {needed} {'is' if needed == 1 else 'are'} needed"
         + (f"; left out: {left_out}" if left_out else ""),
@@ -130,9 +131,12 @@ def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], 
         yield f"{policy} whose content shows no single harness (fits in tracemark audit TRACE)"
 
 
-def _limits(selected: Selected, caps: Caps, needed: int) -> list[str]:
-    """Return the limits of number and length that stand in the way, in words."""
-    found = []
+def _limits(selected: Selected, terms: Terms, needed: int) -> list[str]:
+    """Return the choice of models and the limits of number and length that stand in the way, in words."""
+    caps, found = terms.caps, []
+    left_out = selected.excluded[Reason.OTHER_MODEL]
+    if left_out:
+        found.append(f"export.models [{', '.join(sorted(terms.models))}] leaves out {left_out}")
     left_out = selected.excluded[Reason.TOOL_CALLS]
     if left_out and caps.tool_calls is not None:
         found.append(f"export.sft.tool_calls {list(caps.tool_calls)} leaves out {left_out}")
