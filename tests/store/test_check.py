@@ -105,6 +105,17 @@ def test_a_segment_cut_short_is_found(filled: Layout) -> None:
     assert "file-damaged" in codes(check(filled))
 
 
+def test_of_a_segment_that_cannot_be_read_to_its_end_nothing_else_is_said(make, filled: Layout) -> None:
+    trace = make.id_of(make.trace(69, make.stamp("a")))
+    with Store.open(filled.root) as store:
+        store.commit_annotations("labels", [make.annotation("labels", trace, {})])
+        path = filled.path(store.state(trace).file)
+    path.write_bytes(path.read_bytes()[:-5])
+    # neither that the catalogue holds something else, nor that what lies in the rest is not stored
+    found = {(one.code, one.where) for one in check(filled).findings}
+    assert found == {("file-damaged", path.relative_to(filled.traces).as_posix())}
+
+
 def add(layout: Layout, folder: str, *lines: bytes) -> None:
     packer = Packer(layout.root / "new")
     for line in lines:

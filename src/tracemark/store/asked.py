@@ -40,7 +40,10 @@ def require_files(catalogue: Path) -> None:
 
 @dataclass(slots=True)
 class Asked:
-    """A catalogue that is only asked, and no more once it could not answer: any of its pages may be damaged."""
+    """A catalogue that is only asked, and no more once it could not answer: any of its pages may be damaged.
+
+    All its answers are of the moment in which it was opened, whatever other processes enter meanwhile.
+    """
 
     name: str
     reader: Reader | None = None
@@ -62,8 +65,10 @@ class Asked:
             asked._give_up(f"the catalogue cannot be read: {why_unread(error)[0]}", MAKE_ROOM)
             return asked
         try:
+            reader = opened.enter_context(closing(Reader.open(layout.catalogue)))
             # a file that is no database is opened all the same, and found out by the first question
-            asked.reader = opened.enter_context(closing(Reader.open(layout.catalogue)))
+            opened.enter_context(reader.unchanging())
+            asked.reader = reader
         except CatalogueError as error:
             asked._give_up(f"the catalogue cannot be read: {error}")
         if asked.ask(Reader.version, SCHEMA) != SCHEMA:

@@ -3,6 +3,14 @@
 `check` reads every stored file through the code that reading and exporting use, recomputes what names and rows claim,
 and yields what differs as findings. It says what it proved, so that silence is not mistaken for proof. It opens no
 store (which would catch up) and no file for writing; the catalogue is read by a connection that cannot write.
+
+Other processes may write meanwhile, and nothing that they do is taken for a difference. Invariants:
+- all that is asked of the catalogue is as it was at one moment, and the folder is listed after that. A file is written
+  once, so one that both hold says the same in both, whatever happens since;
+- a file that only one of them holds is named only where that is still so when a catalogue opened anew, and then the
+  folder, are asked again at the end: who stores a file enters it next, and who opens the store takes out what is gone;
+- a trace is missing where no file holds it that has come since either;
+- of a file that has gone since nothing is said, nor counted.
 """
 
 from __future__ import annotations
@@ -14,14 +22,14 @@ from functools import partial
 
 from tracemark import digest, engine
 from tracemark.digest import JSON
-from tracemark.durable import read_regular
+from tracemark.durable import is_there, read_regular
 from tracemark.errors import IntegrityError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.asked import Asked
 from tracemark.store.catalogue import Reader
 from tracemark.store.examine import Examined, FileJob, examine, reason_of
 from tracemark.store.layout import Layout
-from tracemark.store.statements import untrue
+from tracemark.store.statements import left_aside, untrue_apart
 
 _SHOWN = 20
 _OF_ROWS = ("catalogue-differs", "stored-not-indexed", "file-damaged", "folder-unreadable")
@@ -49,6 +57,8 @@ class _Tally:
         default_factory=lambda: dict.fromkeys(("files", "bytes", "traces", "annotations", "refused", "harnesses"), 0)
     )
     ids: set[bytes] = field(default_factory=set)
+    unread: bool = False
+    """Whether there are traces of which nobody can tell, since a segment could not be read to its end."""
     about: dict[bytes, str] = field(default_factory=dict)
     """Traces that annotations are about, and a file that holds one of these."""
     missing: dict[str, str] = field(default_factory=dict)
@@ -65,16 +75,26 @@ class _Tally:
         self.about.update(dict.fromkeys(examined.about, name))
         named = (row.fingerprint for row, _ in examined.traces)
         self.missing.update({f: name for f in named if f and f not in self.known})
+        self.unread |= name.startswith("segments/") and not examined.whole
 
-    def absent(self, unlisted: Collection[str]) -> Iterator[Finding]:
-        """Yield what files name and none holds; nothing of what may lie in a folder that cannot be listed."""
+    def absent(self, layout: Layout, names: Collection[str], unlisted: Collection[str]) -> Iterator[Finding]:
+        """Yield what files name and none holds.
+
+        Nothing is said of what may lie in a folder that cannot be listed, in the rest of a segment that cannot be read,
+        or in segments that came after `names` were listed.
+        """
         if not any(folder.startswith(("traces/harnesses/", "traces/segments/")) for folder in unlisted):
             for fingerprint, name in sorted(self.missing.items()):
                 message = f"traces name the harness {fingerprint}, of which no snapshot is stored"
                 yield finding("snapshot-missing", name, message)
-        if not any(folder.startswith("traces/segments/") for folder in unlisted):
-            for trace in sorted(trace for trace in self.about if trace not in self.ids):
-                yield finding("annotation-dangling", self.about[trace], f"it is about trace {trace.hex()}, not stored")
+        dangling = {trace for trace in self.about if trace not in self.ids}
+        if not dangling or self.unread or any(folder.startswith("traces/segments/") for folder in unlisted):
+            return
+        for name in sorted(set(layout.data_files([])).difference(names)):
+            if name.startswith("segments/"):
+                dangling -= {row.id for row, _ in examine(FileJob(layout.path(name), name)).traces}
+        for trace in sorted(dangling):
+            yield finding("annotation-dangling", self.about[trace], f"it is about trace {trace.hex()}, not stored")
 
     def counted(self) -> dict[str, int]:
         """Return the counts, each trace once and its copies apart."""
@@ -99,28 +119,30 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
     """
     findings = _of_store_file(layout)
     unlisted: list[Finding] = []
-    names, snapshots, strangers = (
-        layout.data_files(unlisted),
-        layout.snapshots(unlisted),
-        layout.strangers(unlisted),
-    )
-    findings += unlisted
-    shut = [problem.where for problem in unlisted]
-    tally = _Tally(set(snapshots))
+    of_files: list[Finding] = []
     with ExitStack() as opened:
         catalogue = Asked.open(layout, opened)
-        catalogue.examine()
         entered: dict[str, int] = catalogue.ask(Reader.files, {})
+        # a snapshot is stored before the first trace that names it, so it is listed after the traces
+        names, snapshots = layout.data_files(unlisted), layout.snapshots(unlisted)
+        strangers = layout.strangers(unlisted)
+        shut = [problem.where for problem in unlisted]
+        catalogue.examine()
+        tally = _Tally(set(snapshots))
         for examined in engine.run(examine, [FileJob(layout.path(name), name) for name in names]):
+            if not is_there(examined.job.path):
+                continue
             tally.add(examined)
-            findings += examined.findings
-            findings += catalogue.ask(partial(_compare, entered=entered, examined=examined), [])
-        findings += tally.absent(shut)
-        findings += _snapshots(layout, snapshots, fingerprint_of)
+            of_files += examined.findings
+            if examined.whole:
+                of_files += catalogue.ask(partial(_compare, entered=entered, examined=examined), [])
+        of_files += tally.absent(layout, names, shut)
+        of_files += _snapshots(layout, snapshots, fingerprint_of)
+        findings += [*unlisted, *(one for one in of_files if is_there(layout.traces / one.where.partition(" at ")[0]))]
         if catalogue.reader is not None:
             # what nobody can look for is not said to be gone
             sought = [name for name in entered if not f"traces/{name}".startswith(tuple(shut))]
-            findings += _files(sought, names)
+            findings += _files(layout, opened, set(sought), set(names))
             # states are compared by the catalogue's own rows, and mean something only where these are right
             if not any(found.code in _OF_ROWS for found in findings):
                 findings += catalogue.ask(partial(_compare_states, layout=layout), [])
@@ -155,17 +177,29 @@ def _compare(catalogue: Reader, entered: Mapping[str, int], examined: Examined) 
 
 def _compare_states(catalogue: Reader, layout: Layout) -> list[Finding]:
     """Compare the present states that the catalogue keeps with what the statements give."""
-    wrong = [*catalogue.misplaced(), *untrue(catalogue, layout, catalogue.restatable())]
-    if not wrong:
-        return []
-    message = f"the present state of {len(wrong)} traces is not what their statements give: {wrong[0].hex()}"
-    return [finding("catalogue-differs", layout.catalogue.name, message + (", …" if len(wrong) > 1 else ""))]
+    differing, unread = untrue_apart(catalogue, layout, catalogue.restatable())
+    found = [one for one in left_aside(unread) if is_there(layout.path(one.where))]
+    wrong = [*catalogue.misplaced(), *differing]
+    if wrong:
+        message = f"the present state of {len(wrong)} traces is not what their statements give: {wrong[0].hex()}"
+        found.append(finding("catalogue-differs", layout.catalogue.name, message + (", …" if len(wrong) > 1 else "")))
+    return found
 
 
-def _files(entered: Iterable[str], names: list[str]) -> Iterator[Finding]:
-    for name in sorted(set(names).difference(entered)):
+def _files(layout: Layout, opened: ExitStack, entered: set[str], names: set[str]) -> Iterator[Finding]:
+    """Yield the files that either the catalogue or the folder holds alone, see the invariants."""
+    missing, gone = names - entered, entered - names
+    if not missing and not gone:
+        return
+    again = Asked.open(layout, opened)
+    entered_again: dict[str, int] = again.ask(Reader.files, {})
+    names_again = set(layout.data_files([]))
+    yield from again.findings
+    if again.reader is None:
+        return
+    for name in sorted(missing & (names_again - entered_again.keys())):
         yield finding("stored-not-indexed", name, "it is stored and not in the catalogue")
-    for name in sorted(set(entered).difference(names)):
+    for name in sorted(gone & (entered_again.keys() - names_again)):
         yield finding("catalogue-differs", name, "the catalogue holds it, and it is not stored")
 
 

@@ -39,6 +39,8 @@ class Examined:
     traces: list[tuple[TraceRow, Location]] = field(default_factory=list)
     statements: list[tuple[Any, ...]] = field(default_factory=list)
     """What the catalogue holds of annotations or refused records, and their places."""
+    whole: bool = False
+    """Whether every line was read; what is told of the others says nothing of the file as a whole."""
     links: set[tuple[Any, ...]] = field(default_factory=set)
     """What the catalogue holds of what lines say of other lines, the name of the table first."""
     about: set[bytes] = field(default_factory=set)
@@ -56,6 +58,7 @@ def examine(job: FileJob) -> Examined:
             examined.findings.append(finding("file-damaged", job.name, f"its bytes have the SHA-256 {found}"))
         for location, line in iterate(job.path):
             _examine_line(examined, location, line)
+        examined.whole = True
     except IrregularFileError as error:
         examined.findings.append(finding("file-damaged", job.name, f"{error.message}: not opened", error.hint))
     except (IntegrityError, OSError) as error:

@@ -191,8 +191,6 @@ class Layout:
         with a slash at its end: nothing looks behind it.
         """
         problems: list[Finding] = [] if unlisted is None else unlisted
-        names = self._files(self.harnesses, "harnesses/", _SNAPSHOT_NAME, unlisted)
-        known = {"STORE", *self.data_files(unlisted), *names}
 
         def passed(error: OSError) -> None:
             place = Path(error.filename or self.traces)
@@ -209,9 +207,13 @@ class Layout:
                 found.append(f"{depth[0]}/")
                 inner.clear()
             found += [inside + name for name in files if name != ".gitignore" and not name.endswith(".dvc")]
+        # listed last, and what has gone since is left out: what another process stores or removes is no stranger
+        names = self._files(self.harnesses, "harnesses/", _SNAPSHOT_NAME, unlisted)
+        known = {"STORE", *self.data_files(unlisted), *names}
         # what stands in place of a folder of the store is named as one that cannot be listed
         in_place = {problem.where.removeprefix("traces/").removesuffix("/") for problem in problems}
-        return sorted({name for name in found if name not in known and name.removesuffix("/") not in in_place})
+        strangers = {name for name in found if name not in known and name.removesuffix("/") not in in_place}
+        return sorted(name for name in strangers if is_there(self.traces / name))
 
     def _files(self, folder: Path, prefix: str, pattern: re.Pattern[str], unlisted: list[Finding] | None) -> list[str]:
         # a link counts as a file: DVC may check data out as links into its cache

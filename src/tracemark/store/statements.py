@@ -88,13 +88,25 @@ def untrue(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> list[by
     Raises:
         IntegrityError: when a file that holds a statement is damaged.
     """
-    found = []
+    found, unread = untrue_apart(catalogue, layout, ids)
+    for error in unread.values():
+        raise error
+    return found
+
+
+def untrue_apart(
+    catalogue: Reader, layout: Layout, ids: Collection[bytes]
+) -> tuple[list[bytes], dict[bytes, IntegrityError]]:
+    """Return what `untrue` does, and the traces of which a statement cannot be read, with the reason."""
+    found: list[bytes] = []
+    unread: dict[bytes, IntegrityError] = {}
     ordered = sorted(ids)
     for start in range(0, len(ordered), _BATCH):
         batch = ordered[start : start + _BATCH]
-        expected, kept = restated(catalogue, layout, batch), catalogue.restated(batch)
-        found += [identity for identity in batch if expected.get(identity) != kept.get(identity)]
-    return found
+        (expected, failed), kept = restated_apart(catalogue, layout, batch), catalogue.restated(batch)
+        found += [i for i in batch if i not in failed and expected.get(i) != kept.get(i)]
+        unread |= failed
+    return found, unread
 
 
 def restated(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> dict[bytes, Restated]:

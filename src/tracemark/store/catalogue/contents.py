@@ -106,11 +106,13 @@ class Contents:
         """Give a `with` block in which every answer is of one moment, whatever other processes enter meanwhile."""
         self._db.execute("BEGIN")
         try:
-            # the moment is that of the first question
-            self._one("SELECT 1 FROM files")
+            # the moment is that of the first question, which must be one that a catalogue of any schema answers
+            self.version()
             yield
         finally:
-            self._db.execute("ROLLBACK")
+            # some errors end the transaction by themselves
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
     def files(self) -> dict[str, int]:
         """Return the names of the data files entered, with their number of lines."""
