@@ -49,6 +49,20 @@ def test_show_gives_digests_by_component_and_part(shop: Shop) -> None:
     assert harnesses.show(shop.root, shown.fingerprint).components == shown.components
 
 
+def test_one_finding_about_a_version_has_one_place_in_every_report(shop: Shop) -> None:
+    shop.accept()
+    folder = write_version(shop.root, "desk_x")
+    (folder / "tools.py").write_text(
+        "import importlib\n\n\ndef look(order):\n    return importlib.import_module(order)\n"
+    )
+    shown = harnesses.show(shop.root, "desk_x").findings
+    checked = harnesses.check(shop.root, ["desk_x"]).findings
+    audited = audit.audit(shop.root, "desk_x").findings
+    places = {found.where for found in (*shown, *checked, *audited) if found.code == "closure-incomplete"}
+    assert places == {"harness_versions/desk_x/tools.py:1"}
+    assert [found.code for found in shown] == [found.code for found in checked] == ["closure-incomplete"]
+
+
 def test_diff_names_component_and_part_and_ends_with_one(shop: Shop) -> None:
     found = harnesses.diff(shop.root, "desk_a", "desk_b")
     assert [(one["component"], one["part"], one["kind"]) for one in found.differences] == [

@@ -48,6 +48,27 @@ def test_an_unknown_key_near_a_known_one_is_explained():
     assert "did you mean `prompt_templates`?" in problem.hint
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "tool_bindings: {a: {schema: a.json, mutates: no}}\n",
+            "`tool_bindings.a.mutates` must be true or false, not 'no'",
+            "write true or false",
+        ),
+        (
+            "tool_bindings: {a: []}\n",
+            "`tool_bindings.a` must be an object",
+            "correct the place named; docs/format/fingerprint.md of tracemark lists the members of a manifest",
+        ),
+        ("name: 5\n", "`name` must be a text, not 5", "put it in quotation marks"),
+    ],
+)
+def test_a_value_of_another_kind_says_what_to_write(text, message, hint):
+    (problem,) = read((HEAD + text).encode()).problems
+    assert (problem.message, problem.hint) == (message, hint)
+
+
 def test_every_problem_is_reported_at_once():
     text = HEAD + (
         "prompt_templates:\n"

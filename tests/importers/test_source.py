@@ -474,7 +474,14 @@ def test_a_link_within_the_folder_is_the_same_file(inbox: Inbox, document: Make)
 def test_what_is_no_regular_file_is_refused(inbox: Inbox, document: Make) -> None:
     os.mkfifo(inbox.path / "pipe.json")
     (inbox.path / "gone.json").symlink_to(inbox.path / "nothing.json")
-    assert inbox.read().codes == ["unreadable", "unreadable"]
+    refused = inbox.read().refused
+    assert [(found.code, found.where, found.message) for found in refused] == [
+        ("unreadable", "gone.json", "a symbolic link that leads to nothing"),
+        ("unreadable", "pipe.json", "it is a pipe, no file"),
+    ]
+    assert {found.hint for found in refused} == {"put the file itself there, or take away what is in its place"}
+    [given_alone] = source.plan([inbox.path / "pipe.json"]).refused
+    assert given_alone.message == "it is a pipe, no file"
 
 
 def test_files_beside_traces_are_passed_over(inbox: Inbox, document: Make) -> None:
@@ -547,9 +554,9 @@ def test_a_batch_file_that_must_not_be_read_states_nothing_and_is_named(
     read = inbox.read()
     assert [(found.code, found.where, found.message) for found in read.plan.findings] == [
         ("batch-invalid", "a/batch.yaml", "cannot be read: a symbolic link out of the given folder"),
-        ("batch-invalid", "b/batch.yaml", "cannot be read: no regular file"),
+        ("batch-invalid", "b/batch.yaml", "cannot be read: a symbolic link that leads to nothing"),
         ("batch-invalid", "c/batch.yaml", "cannot be read: larger than 65536 bytes"),
-        ("batch-invalid", "d/batch.yaml", "cannot be read: no regular file"),
+        ("batch-invalid", "d/batch.yaml", "cannot be read: it is a folder, no file"),
     ]
     assert [trace.run.get("domain") for trace in read.traces] == [None] * 4
 

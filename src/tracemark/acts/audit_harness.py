@@ -9,6 +9,7 @@ from typing import Any
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.export import KIND
+from tracemark.acts.harnesses import placed
 from tracemark.acts.history import decided, exported
 from tracemark.acts.pulled import not_pulled
 from tracemark.findings import Report
@@ -61,7 +62,12 @@ def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
         ]
         findings = tuple(store.findings)
     return HarnessAudit(
-        findings=(*harness.findings, *not_pulled(corpus), *findings, *corpus.left_out()),
+        findings=(
+            *(placed(found, harness) for found in harness.findings),
+            *not_pulled(corpus),
+            *findings,
+            *corpus.left_out(),
+        ),
         name=harness.name,
         fingerprint=fingerprint,
         accepted=fingerprint in corpus.equivalents(),

@@ -133,7 +133,7 @@ def show(root: Path, name: str) -> HarnessShown:
     harness = corpus.resolve(name)
     identity = harness.identity
     return HarnessShown(
-        (*harness.findings, *corpus.namesakes(name, harness)),
+        (*(placed(found, harness) for found in harness.findings), *corpus.namesakes(name, harness)),
         harness.name,
         identity.fingerprint,
         dict(identity.components),
@@ -177,7 +177,7 @@ def check(root: Path, names: Sequence[str]) -> HarnessCheck:
         unreadable = sorted({found.where.split("/")[1] for found in corpus.harness_findings if _of_version(found)})
         findings += [*corpus.harness_findings, *about_several(corpus)]
     for harness in chosen:
-        findings += [_placed(found, harness) for found in checks.check(harness)]
+        findings += [placed(found, harness) for found in checks.check(harness)]
     return HarnessCheck(tuple(findings), tuple(sorted([*map(_folder, chosen), *unreadable])))
 
 
@@ -189,8 +189,11 @@ def _of_version(found: Finding) -> bool:
     return found.where.startswith(f"{VERSIONS}/")
 
 
-def _placed(found: Finding, harness: Harness) -> Finding:
-    """Return a finding about a file of a harness with the version's folder in front of its place."""
+def placed(found: Finding, harness: Harness) -> Finding:
+    """Return a finding about a file of a harness with the version's folder in front of its place.
+
+    Every report names a file of a harness version so: relative to the corpus, and not to the version's folder.
+    """
     if harness.folder is None:
         return replace(found, where=f"{harness.fingerprint[:16]}: {found.where}")
     return replace(found, where=f"{VERSIONS}/{harness.folder.name}/{found.where}")

@@ -178,8 +178,7 @@ class _Converter:
                 number = math.nan
             if math.isfinite(number):
                 return number
-        hint = "write true or false, or put it in quotes to make it text" if tag == "bool" else _QUOTE
-        self._refuse(place, where, f"{text!r} is read by YAML as a value of type `{tag}`", hint)
+        self._refuse(place, where, f"{text!r} is read by YAML as a value of type `{tag}`", _QUOTE)
         return None
 
     def _refuse(self, place: Place, where: str, message: str, hint: str | None = None) -> None:
@@ -242,6 +241,8 @@ def _translate(detail: Any, reading: Reading) -> None:
         message = f"`{inside}` {reason}{shown}" if reason.startswith("must ") else f"`{inside}`: {reason}{shown}"
         if kind == "string_type" and isinstance(given, int | float):
             hint = _QUOTE
+        elif kind == "bool_type":
+            hint = "write true or false"
         elif kind == "string_pattern_mismatch" and known[-1:] == ["entry"]:
             hint = "write `path/in/folder.py:attribute` or `package.module:attribute`"
     if not any(problem.where == where and f"`{inside}`" in problem.message for problem in reading.problems):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemark.findings import Finding, finding
-from tracemark.importers.tree import Folder, is_within
+from tracemark.importers.tree import Folder, is_within, why_no_file
 
 NAME = "batch.yaml"
 
@@ -91,7 +91,7 @@ def _text(path: Path, root: str) -> str | None:
     elif not path.exists():
         return None
     if not path.is_file():
-        raise ValueError("no regular file")
+        raise ValueError(why_no_file(path))
     with path.open("rb") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:

@@ -10,6 +10,7 @@ asked again: a corpus may be ten thousands of small files.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -149,7 +150,7 @@ def _given(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Found | Refus
     """Return a file that was given by its own path; `folders` keeps what is known of the folders of such files."""
     above, name = path.parent, path.name
     if not path.is_file():
-        return _unreadable(str(path), name, "neither a file nor a folder")
+        return _no_file(str(path), name)
     if above not in folders:
         trial = str(above.parent) if above.name == "agent" and _is_trial(above.parent) else None
         folders[above] = Folder(str(above), "", str(above), trial), os.path.realpath(above)
@@ -159,6 +160,24 @@ def _given(path: Path, folders: dict[Path, tuple[Folder, str]]) -> Found | Refus
 
 def _unreadable(path: str, label: str, message: str) -> Refused:
     return refuse_file("unreadable", path, label, message, read=False)
+
+
+def _no_file(path: str, label: str) -> Refused:
+    # permissions, at which the code's own hint looks, are not what is wrong
+    hint = "put the file itself there, or take away what is in its place"
+    return refuse_file("unreadable", path, label, why_no_file(Path(path)), hint, read=False)
+
+
+def why_no_file(path: Path) -> str:
+    """Return in words what stands at a path that leads to no file."""
+    try:
+        require_regular(path)
+    except IrregularFileError as error:
+        return error.message
+    except OSError as error:
+        nowhere = error.errno == errno.ENOENT
+        return "a symbolic link that leads to nothing" if nowhere else f"cannot be read: {error.strerror or error}"
+    return "it was no file a moment ago"
 
 
 def _is_trial(folder: Path) -> bool:
@@ -260,7 +279,7 @@ def _file(
         yield finding("symlink-folder", label, f"a symbolic link to a folder, {_within(real, real_root)}: not followed")
         return
     if not is_file:
-        yield _unreadable(entry.path, label, "no regular file")
+        yield _no_file(entry.path, label)
         return
     yield Found(entry.path, entry.name, label, real, folder)
 
