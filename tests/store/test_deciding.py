@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tracemark import digest
+from tracemark.findings import Finding
 from tracemark.store.deciding import refuted_by
 from tracemark.store.disputes import check_decisions
 from tracemark.store.selection import Decisions, Selection
@@ -179,3 +180,20 @@ def test_check_and_those_who_ask_the_store_hold_decisions_to_one_rule(make, root
         assert {one.where for one in found} == {f"trace {trace[:12]}" for trace in void}
         states = {state.trace_id: state for state in store.select(Selection(), decisions)}
         assert [states[trace].settled for trace in ids] == [trace not in void for trace in ids]
+
+
+def test_a_decision_that_a_statement_may_refute_is_left_aside_by_the_name_of_the_file_that_cannot_be_read(
+    make, root: Path
+) -> None:
+    line = make.trace(1)
+    trace = make.id_of(line)
+    with Store.open(root, create=True) as store:
+        make.commit(store, line)
+        store.commit_annotations("stamps", [make.annotation("stamps", trace, {"harness": refuted(make, "a")})])
+        assert store.state(trace).row.contradicted
+        [file] = (root / "traces" / "annotations" / "stamps").iterdir()
+        file.write_bytes(file.read_bytes()[:20])
+        damaged: list[Finding] = []
+        [state] = store.select(Selection(), Decisions(stamps={trace: named(make, "a")}), damaged)
+        assert not state.settled
+        assert [(one.code, one.where) for one in damaged] == [("file-damaged", f"annotations/stamps/{file.name}")]
