@@ -1,14 +1,28 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tracemark.errors import IntegrityError, NewerFormatError, NoStoreError, UsageError
 from tracemark.store.layout import Layout, partition_of
 
 
-def test_a_folder_without_a_store_file_is_no_store(layout: Layout) -> None:
-    with pytest.raises(NoStoreError):
-        layout.require()
+def test_a_folder_without_a_store_file_is_no_store_and_is_the_one_to_make_one_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    hints = {}
+    for root in (Path(), tmp_path, Path("other one"), tmp_path.parent):
+        with pytest.raises(NoStoreError) as caught:
+            Layout(root).require()
+        hints[root] = caught.value.hint
+    assert list(hints.values()) == [
+        "tracemark init",
+        "tracemark init",
+        "tracemark init 'other one'",
+        f"tracemark init {tmp_path.parent}",
+    ]
 
 
 def test_a_created_store_is_accepted_and_created_once(layout: Layout) -> None:

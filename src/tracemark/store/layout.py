@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 from tracemark import digest
@@ -99,7 +100,9 @@ class Layout:
         except OSError as error:
             if not is_there(self.store_file):
                 message = "there is no trace store here"
-                raise NoStoreError(message, where="traces/STORE", hint="tracemark init") from None
+                # init makes a corpus of the folder that it is given, and of the current one when it is given none
+                elsewhere = "" if self.root.resolve() == Path.cwd() else f" {shlex.quote(str(self.root))}"
+                raise NoStoreError(message, where="traces/STORE", hint=f"tracemark init{elsewhere}") from None
             reason, hint = why_unread(error)
             raise UsageError(f"it cannot be read: {reason}", where="traces/STORE", hint=hint) from None
         try:
