@@ -390,6 +390,27 @@ def test_no_stamp_puts_a_trace_under_a_harness_that_its_content_excludes(
     assert not (shop.root / "traces" / "harnesses" / f"{shop.fingerprint('desk_c').removeprefix('tm1:')}.json").exists()
 
 
+def test_no_stamp_puts_a_recorded_run_under_a_harness_of_which_another_part_was_at_work(shop: Shop) -> None:
+    shop.record("r-1")
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    trace = shop.ids()["r-1"]
+    with pytest.raises(NegativeAnswerError) as refused:
+        decisions.stamp(shop.root, [trace], "desk_c", "it looks alike", CLOCK)
+    assert "the content excludes desk_c: observation_handlers observe: recorded was " in refused.value.message
+    assert kinds(shop) == []
+    fits = audit.audit(shop.root, trace).fits  # type: ignore[union-attr]
+    assert fits == [shop.fingerprint("desk_a")]
+
+
+def test_a_decision_that_puts_a_recorded_run_under_another_harness_is_void_however_it_came(shop: Shop) -> None:
+    shop.record("r-1")
+    write_version(shop.root, "desk_c", handler=" + '.'")
+    trace = shop.ids()["r-1"]
+    shop.enter(Kind.STAMP, {"trace": trace, "fingerprint": shop.fingerprint("desk_c")})
+    assert "decision-refuted" in problems(shop)
+    assert audit.audit(shop.root, trace).harness == "desk_a"  # type: ignore[union-attr]
+
+
 def test_what_an_importer_saw_and_no_trajectory_keeps_excludes_a_harness_too(shop: Shop) -> None:
     place = {"component": "runtime", "part": "limits", "text": "another limit"}
     components = Corpus(shop.root).resolve("desk_b").identity.components

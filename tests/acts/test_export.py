@@ -206,6 +206,22 @@ def test_a_sibling_that_differs_only_in_a_handler_leaves_recorded_runs_alone(sho
     assert tasks(shop) == ["r-1"]
 
 
+def test_a_run_of_which_a_part_was_not_recorded_is_told_from_siblings_by_the_parts_that_were(shop: Shop) -> None:
+    folder = write_version(shop.root, "desk_n", extra="Be kind.")
+    nudge = "  - {name: nudge, text: Please go on., role: user, position: any}\n"
+    manifest = (folder / "harness.yaml").read_text().replace("tool_bindings:", nudge + "tool_bindings:")
+    (folder / "harness.yaml").write_text(manifest)
+    # nobody asked for the nudge, so it is only claimed, and the run with it
+    shop.record("r-1", "desk_n")
+    sibling = write_version(shop.root, "desk_c", extra="Be kind.", handler=" + '.'")
+    (sibling / "harness.yaml").write_text(manifest)
+    shop.ingest([document("t-9", extra="Be kind.")], "desk_n", "more")
+    shop.accept("desk_n")
+    assert left_out(shop.export()) == {"other-harness": 5, "evidence": 1}
+    assert tasks(shop) == ["r-1"]
+    assert not audit.audit(shop.root, str(shop.root / "exports/sft")).findings
+
+
 def test_a_sibling_that_is_declared_equivalent_takes_nothing_away(shop: Shop) -> None:
     write_version(shop.root, "desk_c", handler=" + '.'")
     equivalent(shop, "desk_c", "desk_a")

@@ -401,12 +401,42 @@ def test_a_harness_is_excluded_exactly_when_it_is_contradicted(
     assert contradicted is expected
 
 
+RECORDED: dict[str, tuple[dict[str, dict[str, str]], list[tuple[str, str, str]]]] = {
+    "nothing": ({}, []),
+    "its own parts": ({"observation_handlers": {"o": "OWN"}}, []),
+    "another part in the place of one": (
+        {"observation_handlers": {"o": "f" * 64}},
+        [("observation_handlers", "o", "recorded was ffffffffffffffff, this harness has OWN")],
+    ),
+    "a part that it does not have": (
+        {"tool_bindings": {"get": "e" * 64}},
+        [("tool_bindings", "get", "recorded was eeeeeeeeeeeeeeee, this harness has none of that name")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RECORDED)
+def test_what_a_recorder_saw_at_work_excludes_every_harness_that_has_another_part_there(
+    matcher: Any, case: str
+) -> None:
+    handled = matcher(observation_handlers=[{"name": "o", "entry": "code.py:run"}])
+    own = next(iter(handled.judge(Content(recorded={"observation_handlers": {"o": ""}})).contradictions)).text[-16:]
+    parts, expected = RECORDED[case]
+    digests = {"OWN": handled._parts["observation_handlers"]["o"]}
+    seen = {name: {part: digests.get(value, value) for part, value in each.items()} for name, each in parts.items()}
+    content = Content(recorded=seen)
+    found = [(one.component, one.part, one.text) for one in handled.judge(content).contradictions]
+    assert found == [(name, part, text.replace("OWN", own)) for name, part, text in expected]
+    assert handled.excludes(content) is bool(expected)
+
+
 def test_a_judgement_does_not_depend_on_what_was_judged_before(matcher: Any) -> None:
     contents = [
         with_tools([TOOL]),
         with_tools([OTHER]),
         system(SYSTEM.format(today="", policy="")),
         Content(messages=[("system", "x" * 90 + "CUT y", 1)], prompt_cut="CUT"),
+        Content(recorded={"prompt_templates": {"main": "0" * 64}}),
     ]
     members = {"prompt_templates": [prompt(SYSTEM)], "tool_bindings": bound(TOOL)}
     fresh = [matcher(**members).judge(content) for content in contents]

@@ -103,7 +103,7 @@ def _judge(line: bytes, known: Facts, job: ExportJob, fitting: Fitting) -> tuple
         return rendered[0].untrainable
 
     def fits() -> list[str]:
-        return fitting.of(line, content_in({"run": head_of(line)["run"], "trajectory": trajectory}))
+        return fitting.of(line, content_in({**head_of(line), "trajectory": trajectory}))
 
     verdict = judge(known, job.terms, fits, untrainable)
     return verdict, rendered[0].line if rendered and verdict.reason is None else None

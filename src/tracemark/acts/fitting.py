@@ -70,7 +70,7 @@ def _common(beginning: bytes, content: Content) -> Content:
         # a part of that name cut the stamp short, so nothing is known to be common
         return Content()
     prompts = observed.get("prompt_templates") or []
-    common = Content()
+    common = Content(recorded=content.recorded)
     if prompts and all(shown["form"] == "rendered" for shown in prompts):
         common.messages = [message for message in content.messages if message[0] == "system" and message[1]]
     if any(shown["form"] == "schema" for shown in observed.get("tool_bindings") or []):

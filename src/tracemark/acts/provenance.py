@@ -10,6 +10,7 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tracemark import digest
@@ -17,7 +18,7 @@ from tracemark.harness.match import Content
 from tracemark.harness.version import Harness
 from tracemark.importers.atif import content_of
 from tracemark.model.harness import COMPONENTS
-from tracemark.model.stamp import component_stamp, fingerprint_of, weakest
+from tracemark.model.stamp import component_stamp, fingerprint_of, recorded_parts, weakest
 from tracemark.store.selection import Decisions, State
 from tracemark.store.state import Joined, Statement, harness_named, join, of_harness
 
@@ -124,9 +125,12 @@ def worded(places: Sequence[Mapping[str, Any]]) -> str:
 def content_in(line: Mapping[str, Any]) -> Content:
     """Return what of a stored trace a harness is compared with.
 
-    A sub-agent's document holds no message, tool or observation of the agent itself, so nothing in it is compared.
+    A sub-agent's document holds no message, tool or observation of the agent itself, so nothing in it is compared. What
+    the recorder of a run saw at work, as its first statement says, is compared as well.
     """
-    return Content() if line["run"].get("role") == "subagent" else content_of(line["trajectory"])
+    if line["run"].get("role") == "subagent":
+        return Content()
+    return replace(content_of(line["trajectory"]), recorded=recorded_parts(line["harness"]))
 
 
 def _stated(statement: Statement, member: str) -> Any:

@@ -14,12 +14,13 @@ Invariants:
   contradiction, unless the harness has a template of that role whose output cannot be told;
 - a template of position `any` can corroborate and never contradict: it may stand behind the first reply, or nowhere;
 - what stands in a hole of a template is compared with nothing;
+- a part that a recorder saw at work excludes every harness that has another one in its place, or none;
 - evidence `recorded` and `recovered` is not given here, and a judgement of one harness knows nothing of another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tracemark.harness.version import Harness
 
 _CACHE = 256
+_DIGITS = 16
 _CACHED_KEY = 262_144
 
 
@@ -55,6 +57,8 @@ class Content:
     """(step id, text) of every observation that the agent saw."""
     prompt_cut: str | None = None
     """Text that the format fixes behind the prompt template, where the task begins; None when it fixes none."""
+    recorded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Component to part to digest, of what a recorder saw at work; empty where none did."""
 
 
 class Contradiction(NamedTuple):
@@ -110,7 +114,7 @@ class Matcher:
         manifest = harness.manifest
         self.fingerprint = harness.identity.fingerprint
         """The harness's fingerprint."""
-        self._parts = {component: list(harness.identity.parts[component]) for component in COMPONENTS}
+        self._parts = {component: dict(harness.identity.parts[component]) for component in COMPONENTS}
         self._prompts = Prompts(harness)
         self._tools = {name: harness.tool_schema(name) for name in manifest.tool_bindings}
         self._subset = manifest.runtime.offered == "subset"
@@ -139,11 +143,12 @@ class Matcher:
             broken = _broken_claim(handler, content.observations)
             if broken is not None:
                 contradictions.append(broken)
+        contradictions += self._judge_recorded(content)
         return Judgement(self._evidence(prompts, tools.corroborated), contradictions)
 
     def excludes(self, content: Content) -> bool:
         """Return `judge(content).contradicted`, found sooner: cheap comparisons come first, and one fault will do."""
-        if self._judge_tools(content).contradictions:
+        if self._judge_tools(content).contradictions or any(self._judge_recorded(content)):
             return True
         found: list[Contradiction] = []
         self._judge_calls(content, found)
@@ -206,6 +211,14 @@ class Matcher:
                 named.add(name)
                 text = f"called and answered, but not bound: {name}"
                 contradictions.append(Contradiction("tool_bindings", name, step, text[:EXCERPT]))
+
+    def _judge_recorded(self, content: Content) -> Iterator[Contradiction]:
+        for component, parts in content.recorded.items():
+            for part, seen in parts.items():
+                own = self._parts.get(component, {}).get(part)
+                if own != seen:
+                    here = "this harness has none of that name" if own is None else f"this harness has {own[:_DIGITS]}"
+                    yield Contradiction(component, part, None, f"recorded was {seen[:_DIGITS]}, {here}")
 
     def _evidence(self, prompts: frozenset[str], tools: frozenset[str]) -> dict[str, dict[str, str]]:
         known = self._seen_evidence.get((prompts, tools))

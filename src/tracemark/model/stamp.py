@@ -161,3 +161,19 @@ def corroborated_parts(stamp: Mapping[str, Any]) -> int:
         for component in declared["components"].values()
         for part in component["parts"].values()
     )
+
+
+def recorded_parts(stamp: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return what a recorder saw at work, as a stored stamp says: component to part to digest.
+
+    A component is there when a part of it was recorded. All are left out where the content contradicts the stamp, or
+    more than one harness was at work: then nobody knows which of them did what.
+    """
+    if stamp.get("contradictions") or stamp.get("mixed"):
+        return {}
+    found = {}
+    for name, component in ((stamp.get("declared") or {}).get("components") or {}).items():
+        parts = {part: seen["digest"] for part, seen in component["parts"].items() if seen["evidence"] == "recorded"}
+        if parts:
+            found[name] = parts
+    return found
