@@ -247,3 +247,8 @@ class TestHashing:
         assert digest.is_fingerprint("tm1:" + "0f" * 32)
         assert not digest.is_fingerprint("tm1:" + "0F" * 32)
         assert not digest.is_fingerprint("0f" * 32)
+
+
+def test_the_md5_of_a_file_is_that_of_its_bytes_which_dvc_names_them_by(tmp_path):
+    (tmp_path / "list").write_bytes(b"[]")
+    assert digest.md5_file(tmp_path / "list") == digest.md5(b"[]") == "d751713988987e9331980363e24189ce"

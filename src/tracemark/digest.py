@@ -177,6 +177,21 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def md5(data: bytes) -> str:
+    """Return the MD5 of bytes as hexadecimal text: the name that DVC gives to content, and nothing to rely on."""
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def md5_file(path: Path) -> str:
+    """Return the MD5 of a file's bytes as hexadecimal text, reading it in pieces; see `md5`.
+
+    Raises:
+        OSError: when the file cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
 def git_object_id(kind: str, data: bytes) -> str:
     """Return the id git gives an object of `kind` (`blob`, `tree`) with content `data`: SHA-1 after git's header."""
     return hashlib.sha1(f"{kind} {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()

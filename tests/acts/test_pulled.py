@@ -51,15 +51,17 @@ def test_files_that_are_not_pinned_yet_are_in_nobodys_way(shop: Shop) -> None:
     assert not_pulled(Corpus(shop.root)) == []
 
 
-def test_a_store_that_was_made_again_from_a_complete_inbox_lacks_nothing(shop: Shop) -> None:
+def test_other_segments_in_place_of_pinned_ones_replace_nothing(shop: Shop) -> None:
     shop.accept()
     shop.set(("inbox: partial", "inbox: complete"))
-    pin(shop.root, segments(shop.root), len(segments(shop.root)))
-    shutil.rmtree(shop.root / "traces" / "segments")
+    names = segments(shop.root)
+    pin(shop.root, names, len(names))
     shop.ingest([document("n-1"), document("n-2")], name="edited")
-    assert shop.export().rows == 2
-    assert not_pulled(Corpus(shop.root)) == []
-    assert {(found.code, found.severity) for found in health.check(shop.root).findings} == {("not-pinned", "info")}
+    for name in names:
+        (shop.root / "traces" / "segments" / name).unlink()
+    with pytest.raises(NotPulledError, match=f"{len(names)} of traces/segments"):
+        shop.export()
+    assert [found.code for found in not_pulled(Corpus(shop.root))] == ["not-pulled"]
 
 
 def test_check_and_the_readers_say_the_same_of_what_is_missing(shop: Shop) -> None:
@@ -84,16 +86,6 @@ def test_a_link_whose_target_is_gone_is_missing_and_a_file_that_is_no_data_is_no
     assert [found.message[-2:] for found in not_pulled(Corpus(shop.root))] == [" 1"]
     shutil.rmtree(shop.root / ".dvc")
     assert [found.message[-2:] for found in not_pulled(Corpus(shop.root))] == [" 1"]
-
-
-def test_without_a_complete_inbox_other_segments_replace_nothing(shop: Shop) -> None:
-    shop.accept()
-    names = segments(shop.root)
-    shop.ingest([document("n-1")], name="new")
-    pin(shop.root, names, len(names))
-    (shop.root / "traces" / "segments" / names[0]).unlink()
-    with pytest.raises(NotPulledError, match="1 of traces/segments"):
-        shop.export()
 
 
 def test_the_records_of_earlier_exports_may_be_missing(shop: Shop) -> None:
@@ -184,9 +176,40 @@ def test_a_name_that_nothing_answers_to_is_unknown_where_nothing_is_missing(shop
     pin(shop.root, segments(shop.root), len(segments(shop.root)))
     with pytest.raises(UnknownNameError):
         traces.show(shop.root, "0" * 12)
-    shop.set(("inbox: partial", "inbox: complete"))
-    remove_all_segments(shop.root)
-    shop.ingest([document("n-1")], name="edited")
-    assert traces.list_(shop.root, traces.TraceFilter()).exit_code == 0
-    with pytest.raises(UnknownNameError):
-        traces.show(shop.root, "0" * 12)
+
+
+def test_a_harness_of_which_the_snapshot_is_not_on_disk_is_not_pulled(shop: Shop) -> None:
+    gone = shop.fingerprint("desk_b")
+    pin(shop.root, None, 2)
+    lock = shop.root / "dvc.lock"
+    lock.write_text(lock.read_text().replace("traces/segments", "traces/harnesses"))
+    shutil.rmtree(shop.root / "harness_versions" / "desk_b")
+    assert harnesses.show(shop.root, gone).fingerprint == gone
+    (shop.root / "traces" / "harnesses" / f"{gone.removeprefix('tm1:')}.json").unlink()
+    for ask in (
+        lambda: harnesses.show(shop.root, gone),
+        lambda: audit.audit(shop.root, "desk_b"),
+        lambda: decisions.accept(shop.root, gone, "r", CLOCK),
+    ):
+        with pytest.raises(NotPulledError, match="no harness answers to") as refused:
+            ask()
+        assert (refused.value.exit_code, refused.value.hint) == (10, "dvc pull")
+    assert audit.audit(shop.root, shop.ids()["t-0"]).exit_code == 10, "a trace that is there is told of"
+
+
+@pytest.mark.parametrize("inbox", ["partial", "complete"])
+def test_an_export_that_is_pinned_and_not_on_disk_is_not_pulled(shop: Shop, inbox: str) -> None:
+    shop.accept()
+    shop.export()
+    shop.set(("inbox: partial", f"inbox: {inbox}"))
+    pin(shop.root, segments(shop.root), len(segments(shop.root)))
+    lock = shop.root / "dvc.lock"
+    lock.write_text(lock.read_text().replace("reports/harness/desk_a.json", "exports/sft"))
+    shutil.rmtree(shop.root / "exports")
+    for target in ("exports/sft", "exports/sft/", str(shop.root / "exports" / "sft")):
+        with pytest.raises(NotPulledError, match=r"^exports/sft, which dvc\.lock pins, is not on disk") as refused:
+            audit.audit(shop.root, target)
+        assert str(refused.value.hint).startswith("dvc pull")
+    for target in ("exports/other", "../exports/sft"):
+        with pytest.raises(UnknownNameError):
+            audit.audit(shop.root, target)

@@ -142,6 +142,37 @@ def test_a_clone_without_the_data_is_told_to_pull(project: Project, tmp_path: Pa
     assert fresh.ask("check")["findings"] == []
 
 
+def test_a_clone_in_which_the_inbox_gives_less_than_is_pinned_is_told_to_pull(project: Project, tmp_path: Path) -> None:
+    with (project.root / "harness_versions/desk-labelled/prompts/system.jinja").open("a") as prompt:
+        prompt.write("Be brief.\n")
+    project.repro()
+    stored = len(project.ask("traces", "list")["traces"])
+    project.run("dvc", "remote", "add", "--default", "store", str(tmp_path / "remote"))
+    project.commit("A prompt that asks for brevity")
+    project.run("dvc", "push", "--quiet")
+    subprocess.run(["git", "clone", "--quiet", str(project.root), str(tmp_path / "fresh")], check=True)
+    fresh = Project(tmp_path / "fresh")
+    assert fresh.ask("audit", "exports/sft", code=10)["error"] == "NotPulledError"
+    for _ in range(2):
+        # as DVC ends when a stage fails
+        fresh.run("dvc", "repro", code=255)
+        assert fresh.run("git", "status", "--porcelain") == ""
+        assert not (fresh.root / "traces" / "segments").exists()
+    refused = fresh.ask("ingest", "inbox", code=10)
+    assert "3 of traces/segments; ingesting now would begin another corpus" in refused["message"]
+    fresh.run("dvc", "pull", "--quiet")
+    assert len(fresh.ask("traces", "list")["traces"]) == stored
+    assert fresh.repro() == set()
+    assert fresh.ask("audit", "exports/sft")["findings"] == []
+    # one whose data the inbox still gives is made again
+    kept = json.loads((fresh.root / "reports/harness/desk-labelled.json").read_text())["fingerprint"][4:20]
+    shutil.rmtree(fresh.root / ".dvc" / "cache")
+    shutil.rmtree(fresh.root / "traces" / "segments" / f"fingerprint={kept}")
+    assert "ingest" in fresh.repro()
+    assert len(fresh.ask("traces", "list")["traces"]) == stored
+    assert fresh.run("git", "status", "--porcelain") == ""
+
+
 def generate(folder: Path, number: int) -> Path:
     command = [sys.executable, str(ROOT / "benchmarks" / "make_traces.py"), str(number), str(folder)]
     subprocess.run(command, check=True, capture_output=True)

@@ -13,8 +13,8 @@ from tracemark.acts.audit_export import ExportAudit, audit_export
 from tracemark.acts.audit_harness import HarnessAudit, audit_harness
 from tracemark.acts.audit_trace import TraceAudit, audit_trace
 from tracemark.acts.corpus import Corpus, is_short, open_store
-from tracemark.acts.pulled import resolve
-from tracemark.errors import UnknownNameError
+from tracemark.acts.pulled import require_no_output, resolve
+from tracemark.errors import NotPulledError, UnknownNameError
 from tracemark.exporters import manifest as manifests
 from tracemark.store.reading import SHORTEST_PREFIX
 
@@ -27,19 +27,23 @@ def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
     Raises:
         UnknownNameError: when nothing answers to `target`.
         NoStoreError: when there is no store.
+        NotPulledError: when nothing does of what is on disk, and what dvc.lock pins is not.
     """
     folder = Path(target)
     if (folder / manifests.NAME).is_file():
         return audit_export(root, folder)
     corpus = Corpus(root)
     try:
-        return audit_harness(corpus, corpus.resolve(target))
-    except UnknownNameError as unknown:
+        return audit_harness(corpus, corpus.resolve(target), target)
+    except (UnknownNameError, NotPulledError) as unknown:
         if _may_be_trace(target):
             with open_store(root) as store:
                 return audit_trace(corpus, store, resolve(corpus, store, target))
         if folder.is_dir():
             return audit_export(root, folder)
+        require_no_output(corpus, folder)
+        if isinstance(unknown, NotPulledError):
+            raise
         short = f" (of an id at least {SHORTEST_PREFIX} digits are needed)" if is_short(target) else ""
         raise UnknownNameError(
             f"{target!r} is no export folder, no harness and no trace id{short}",

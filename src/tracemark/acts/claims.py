@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus
-from tracemark.errors import TracemarkError, UsageError
+from tracemark.errors import NotPulledError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
 from tracemark.harness.version import Harness
@@ -64,7 +64,7 @@ class Claims:
             self._of_batches[name] = Claim()
             try:
                 self._of_batches[name] = Claim(name) if name in known else self._claim(name)
-            except UsageError as error:
+            except (UsageError, NotPulledError) as error:
                 place = f"{job.pieces[0].label} (batch.yaml)"
                 self.findings.append(finding("batch-harness-unknown", place, error.message, error.hint))
 

@@ -15,7 +15,7 @@ from string import hexdigits
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.pinned import COMPLETE, Pins
+from tracemark.acts.pinned import COMPLETE, SNAPSHOTS, Pins
 from tracemark.acts.provenance import content_in
 from tracemark.durable import is_there, read_regular, why_unread
 from tracemark.errors import (
@@ -170,8 +170,13 @@ class Corpus:
         return [*undecided, *params.accepted_findings(self.params, self.decisions)]
 
     def equivalents(self) -> frozenset[str]:
-        """Return the accepted fingerprint and its declared equivalents; empty when none is accepted."""
-        return self.decisions.equivalent_to(self.accepted) if self.accepted else frozenset()
+        """Return the accepted fingerprint and its declared equivalents.
+
+        Empty when none is accepted, and while it is open which one is.
+        """
+        if self.accepted is None or self.acceptance_findings():
+            return frozenset()
+        return self.decisions.equivalent_to(self.accepted)
 
     def name_of(self, fingerprint: str | None) -> str | None:
         """Return the label of a known fingerprint; None when it is unknown."""
@@ -188,6 +193,7 @@ class Corpus:
             UnknownNameError: when nothing answers to `name`; the hint lists what does.
             UsageError: when several do.
             ManifestError: when the version of that name cannot be read.
+            NotPulledError: when nothing does of what is on disk, and snapshots that dvc.lock pins are not.
         """
         broken = self.broken(name)
         if broken:
@@ -198,6 +204,8 @@ class Corpus:
         if found:
             listed = ", ".join(harness.identity.fingerprint[:16] for harness in found)
             raise UsageError(f"{name!r} names {len(found)} harnesses: {listed}", hint="name one by its fingerprint")
+        if SNAPSHOTS in self.pins.missing:
+            raise self.pins.lacks(self.pins.missing, f"; of what is, no harness answers to {name!r}")
         names = ", ".join(sorted({harness.name for harness in self.places})) or "none yet"
         short = f" (of a fingerprint at least {SHORTEST_PREFIX} digits are needed)" if is_short(name) else ""
         raise UnknownNameError(

@@ -11,6 +11,8 @@ Invariants:
   statement whose trace never came says nothing, and comes into force with its trace;
 - a record that cannot be read is kept with the reason, and the rest of the batch is stored;
 - a name is resolved to a fingerprint once, before anything is read;
+- in a corpus that is not pulled nothing is stored unless that makes again all that dvc.lock pins, which a run on a
+  scratch store tells first;
 - a dry run does everything that a run does, on a scratch store behind which the real one is only read, so what it
   reports is what the run will report.
 """
@@ -20,7 +22,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,9 +34,9 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
 from tracemark.acts.ingest_notes import Seen, contested, dropped, rederived, unseen
 from tracemark.acts.known import JobContext, Known, Settled
-from tracemark.acts.pinned import not_pinned, require_pulled
+from tracemark.acts.pinned import COMPLETE, SEGMENTS, not_pinned
 from tracemark.durable import make_folder
-from tracemark.errors import LedgerChainError, NothingReadableError, NotPulledError, UsageError
+from tracemark.errors import LedgerChainError, NothingReadableError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import snapshot
 from tracemark.harness.version import Harness
@@ -131,14 +133,29 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
         options: how.
 
     Raises:
-        NotPulledError: when segments that dvc.lock pins are not on disk.
+        NotPulledError: when files that dvc.lock pins are not on disk, and this would not make all of them again, or the
+            inbox is not complete.
         NothingReadableError: when nothing in the sources could be read.
         UnknownNameError: when the format, or the harness that the caller names, is not known.
         UsageError: when a source does not exist.
     """
     corpus = Corpus(root)
-    if corpus.params.ingest.inbox != "complete":
-        require_pulled(root)
+    if corpus.params.ingest.inbox != COMPLETE:
+        corpus.pins.require_all()
+    if corpus.pins.missing_of_ingest:
+        with TemporaryDirectory(prefix="tracemark-") as made:
+            with suppress(NothingReadableError):
+                _ingest(corpus, sources, options, Path(made))
+            corpus.pins.require_made(Path(made))
+    if options.dry_run:
+        with TemporaryDirectory(prefix="tracemark-") as made:
+            return _ingest(corpus, sources, options, Path(made))
+    return _ingest(corpus, sources, options, root)
+
+
+def _ingest(corpus: Corpus, sources: Sequence[Path], options: IngestOptions, target: Path) -> IngestReport:
+    """Read traces into the store at `target`; where that is not the corpus's own, this one is only read."""
+    tried = target != corpus.root
     limits = Limits(
         corpus.params.ingest.max_record, corpus.params.ingest.max_expanded, corpus.params.ingest.success_reward
     )
@@ -148,11 +165,8 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
     claims.read(planned.jobs, known)
     tally = _Tally()
     with ExitStack() as stack:
-        behind = None
-        target = root
-        if options.dry_run:
-            target = Path(stack.enter_context(TemporaryDirectory(prefix="tracemark-")))
-            behind = stack.enter_context(open_store(root)) if Layout(root).store_file.exists() else None
+        begun = Layout(corpus.root).store_file.exists()
+        behind = stack.enter_context(open_store(corpus.root)) if tried and begun else None
         store = stack.enter_context(open_store(target, create=True))
         _make_folders(store.layout)
         folder = stack.enter_context(store.workspace())
@@ -166,16 +180,10 @@ def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> Inges
         for result in engine.run(work, itertools.starmap(job_of, enumerate(planned.jobs))):
             run.take(result)
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
-    tally.note(_not_pinned(root, run.segments, options.dry_run))
+    # what was missing and is there again is pinned
+    beside = max(run.segments - corpus.pins.missing.get(SEGMENTS, 0), 0)
+    tally.note(not_pinned(corpus.root, beside, tried=tried))
     return _report(corpus, tally, sources, options, known, claims)
-
-
-def _not_pinned(root: Path, stored: int, tried: bool) -> list[Finding]:
-    try:
-        return not_pinned(root, stored, tried=tried)
-    except NotPulledError:
-        # a corpus that is made again from its inbox does not ask what was pinned
-        return []
 
 
 def _make_folders(layout: Layout) -> None:

@@ -5,20 +5,22 @@ answers like a whole one. So `ingest` asks here first, and reading verbs say wha
 
 The rule (`docs/decisions/0017-not-pulled.md`): a pinned file that is not on disk is missing, and files that are not
 pinned are no matter. Where DVC's cache holds the list of a pinned folder, names are compared; where it does not, their
-number is. Only where the inbox is complete may the store have been made again with other files; it has been when DVC's
-cache holds the pinned names and the segments on disk have others. Then nothing is missing.
+number is. Only where the inbox is complete may an ingest make missing files again, and only if it makes all of them:
+what it would store is compared with the pins before anything is stored.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tracemark import digest
 from tracemark.acts import lockfile
 from tracemark.durable import read_regular
 from tracemark.errors import IrregularFileError, NotPulledError
@@ -28,9 +30,18 @@ from tracemark.store.layout import Layout
 SEGMENTS = "traces/segments"
 """The folder of segments, as dvc.lock names it."""
 
+SNAPSHOTS = "traces/harnesses"
+"""The folder of snapshots, likewise."""
+
 COMPLETE = "complete"
 """Value of `ingest.inbox` in params.yaml: the store can be made again from the inbox."""
 
+_EXPORTS = "traces/annotations/exports."
+_CHOICES = 1000
+_ANOTHER = (
+    "dvc pull; or, if something was edited before the first dvc repro: git stash, dvc repro, git stash pop;"
+    " or, if another corpus is meant: rm dvc.lock, dvc repro"
+)
 _STAGE = "DVC_STAGE"
 """The environment variable by which a command of a DVC stage knows that it is one."""
 
@@ -54,7 +65,8 @@ class Pins:
 
     Args:
         root: the corpus.
-        complete: tells whether the inbox is complete; asked only where something is missing.
+        complete: tells whether the inbox is complete, so that an ingest may make again what is missing; asked only
+            where something is.
     """
 
     def __init__(self, root: Path, complete: Callable[[], bool] = lambda: False) -> None:
@@ -83,8 +95,64 @@ class Pins:
         Raises:
             NotPulledError: when dvc.lock cannot be read.
         """
-        lacking = {pin.path: count for pin in self.folders if (count := self._lacking(pin)) > 0}
-        return {} if lacking and self._made_again() else lacking
+        return {pin.path: count for pin in self.folders if (count := self._lacking(pin)) > 0}
+
+    @property
+    def missing_of_ingest(self) -> dict[str, int]:
+        """The same without the records of exports, which are outputs of other stages.
+
+        Raises:
+            NotPulledError: when dvc.lock cannot be read.
+        """
+        return {path: count for path, count in self.missing.items() if not path.startswith(_EXPORTS)}
+
+    def lacks(self, lacking: Mapping[str, int], more: str = "") -> NotPulledError:
+        """Return the error that pinned files are missing.
+
+        Args:
+            lacking: how many, by folder.
+            more: what else is to be said of it.
+        """
+        words = f"files that dvc.lock pins are not on disk: {_counted(lacking)}{more}"
+        return NotPulledError(words, where=lockfile.NAME, hint=self.hint())
+
+    def hint(self) -> str:
+        """Return what helps where pinned files are missing."""
+        return (
+            "dvc pull, or dvc repro, which makes again what the inbox still gives" if self._complete() else "dvc pull"
+        )
+
+    def require_all(self) -> None:
+        """Make sure that all that is pinned is on disk, before an ingest into a corpus whose inbox is not complete.
+
+        Raises:
+            NotPulledError: when it is not, or when dvc.lock cannot be read.
+        """
+        if self.missing:
+            raise self.lacks(self.missing, "; ingesting now would begin another corpus")
+
+    def require_made(self, made: Path) -> None:
+        """Make sure that what an ingest would store, and what is on disk, hold all that is pinned between them.
+
+        Where DVC's cache does not hold the list of a folder, its digest tells whether they do; where it is that of no
+        choice of files that are there, something is missing, and nobody knows how much.
+
+        Args:
+            made: the root of a corpus that holds what would be stored.
+
+        Raises:
+            NotPulledError: when something would be missing all the same.
+        """
+        wanted = self.missing_of_ingest
+        left = {pin.path: count for pin in self.folders if pin.path in wanted and (count := self._left(pin, made)) > 0}
+        if left:
+            least = "" if all(pin.names is not None for pin in self.folders if pin.path in left) else "at least "
+            raise NotPulledError(
+                f"files that dvc.lock pins are not on disk: {_counted(wanted)}; ingesting now would begin another"
+                f" corpus, which lacks {least}{_counted(left)}",
+                where=lockfile.NAME,
+                hint=_ANOTHER,
+            )
 
     @cached_property
     def unpinned_segments(self) -> int | None:
@@ -122,8 +190,12 @@ class Pins:
             there = sum(path.is_file() and path.name != ".gitignore" for path in Path(folder).rglob("*"))
         return pin.count - there
 
-    def _made_again(self) -> bool:
-        return bool(self.unpinned_segments) and self._complete()
+    def _left(self, pin: Pinned, made: Path) -> int:
+        """Return how many files of a pinned folder are neither there nor in its like below `made`; at least so many."""
+        there = _files(made / pin.path) | _files(self._root / pin.path)
+        if pin.names is not None:
+            return len(pin.names - there.keys())
+        return max(pin.count - len(there), 0) or int(not _holds(there, pin))
 
 
 def not_pinned(root: Path, stored: int, *, tried: bool) -> list[Finding]:
@@ -133,7 +205,7 @@ def not_pinned(root: Path, stored: int, *, tried: bool) -> list[Finding]:
 
     Args:
         root: the corpus.
-        stored: how many segments were stored now.
+        stored: how many segments were stored now, without those that are pinned and were missing.
         tried: whether they were not stored, only would have been.
     """
     pins = Pins(root)
@@ -149,21 +221,21 @@ def unpinned(count: int) -> Finding:
     return finding("not-pinned", f"{lockfile.NAME}: {SEGMENTS}", f"segments that are not pinned yet: {count}")
 
 
-def require_pulled(root: Path) -> None:
-    """Make sure that all that dvc.lock pins is on disk, before an ingest into a corpus whose inbox is not complete.
-
-    Raises:
-        NotPulledError: when it is not, or when dvc.lock cannot be read.
-    """
-    lacking = Pins(root).missing
-    if lacking:
-        raise lacks(lacking, "dvc pull", "; ingesting now would begin another corpus")
+def _counted(lacking: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} of {path}" for path, count in lacking.items())
 
 
-def lacks(lacking: dict[str, int], hint: str, more: str = "") -> NotPulledError:
-    """Return the error that pinned files are missing: how many, by folder."""
-    words = ", ".join(f"{count} of {path}" for path, count in lacking.items())
-    return NotPulledError(f"files that dvc.lock pins are not on disk: {words}{more}", where=lockfile.NAME, hint=hint)
+def _files(folder: Path) -> dict[str, Path]:
+    """Return the files below a folder by their names relative to it."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".gitignore")
+    return {path.relative_to(folder).as_posix(): path for path in found}
+
+
+def _holds(files: Mapping[str, Path], pin: Pinned) -> bool:
+    """Return whether the pinned files are among `files`, by DVC's digest of their list; false where nobody can tell."""
+    entries = [{"md5": digest.md5_file(files[name]), "relpath": name} for name in sorted(files)]
+    choices = itertools.islice(itertools.combinations(entries, pin.count), _CHOICES)
+    return any(digest.md5(json.dumps(chosen, sort_keys=True).encode()) == pin.md5 for chosen in choices)
 
 
 def _pin(root: Path, path: str, out: dict[str, Any]) -> Pinned:

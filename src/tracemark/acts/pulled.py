@@ -5,15 +5,17 @@ What counts as missing is the business of `tracemark.acts.pinned`.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tracemark.acts import lockfile
 from tracemark.acts.corpus import Corpus
-from tracemark.acts.pinned import SEGMENTS, lacks
+from tracemark.acts.pinned import SEGMENTS, SNAPSHOTS
 from tracemark.errors import NotPulledError, UnknownNameError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED
 from tracemark.store.store import Store
 
-_EXPORTED = (*(f"traces/annotations/{kind}" for kind in INGESTED), "traces/harnesses", SEGMENTS)
+_EXPORTED = (*(f"traces/annotations/{kind}" for kind in INGESTED), SNAPSHOTS, SEGMENTS)
 
 
 def not_pulled(corpus: Corpus) -> list[Finding]:
@@ -23,7 +25,9 @@ def not_pulled(corpus: Corpus) -> list[Finding]:
     except NotPulledError as error:
         return [finding("not-pulled", lockfile.NAME, error.message, error.hint)]
     return [
-        finding("not-pulled", f"{lockfile.NAME}: {path}", f"pinned files that are not on disk: {count}", _hint(corpus))
+        finding(
+            "not-pulled", f"{lockfile.NAME}: {path}", f"pinned files that are not on disk: {count}", corpus.pins.hint()
+        )
         for path, count in lacking.items()
     ]
 
@@ -40,7 +44,7 @@ def resolve(corpus: Corpus, store: Store, prefix: str) -> str:
         return store.resolve(prefix)
     except UnknownNameError:
         if corpus.pins.missing:
-            raise lacks(corpus.pins.missing, _hint(corpus), f"; of what is, no trace begins with {prefix}") from None
+            raise corpus.pins.lacks(corpus.pins.missing, f"; of what is, no trace begins with {prefix}") from None
         raise
 
 
@@ -54,8 +58,16 @@ def require_pulled(corpus: Corpus) -> None:
     """
     lacking = {path: count for path, count in corpus.pins.missing.items() if path in _EXPORTED}
     if lacking:
-        raise lacks(lacking, _hint(corpus))
+        raise corpus.pins.lacks(lacking)
 
 
-def _hint(corpus: Corpus) -> str:
-    return "dvc pull, or dvc repro, which makes them again" if corpus.inbox_complete() else "dvc pull"
+def require_no_output(corpus: Corpus, path: Path) -> None:
+    """Make sure that what is not on disk at `path` is no output of a stage, as the folder of an export is.
+
+    Raises:
+        NotPulledError: when it is one, or when dvc.lock cannot be read.
+    """
+    place, root = path.resolve(), corpus.root.resolve()
+    if place.is_relative_to(root) and (name := place.relative_to(root).as_posix()) in lockfile.outs(corpus.root):
+        message = f"{name}, which {lockfile.NAME} pins, is not on disk"
+        raise NotPulledError(message, where=lockfile.NAME, hint=corpus.pins.hint())

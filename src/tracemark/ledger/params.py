@@ -55,8 +55,8 @@ class IngestParams:
     max_expanded: int = _LIMITS.max_expanded
     """Bytes to which one compressed file may expand."""
     inbox: str = "partial"
-    """`complete` when the inbox holds every raw run, so that the store can be made again from it: then a store that is
-    not pulled is made anew by ingest and not asked for with `dvc pull`. Else `partial`."""
+    """`complete` when the pipeline fills the inbox, or every raw run is kept in it: then ingest may make again a store
+    that is not pulled, if all that dvc.lock pins of it comes out. Else `partial`."""
 
 
 @dataclass(frozen=True, slots=True)
