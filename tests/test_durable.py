@@ -180,14 +180,61 @@ def test_who_makes_temporaries_waits_for_nobody_who_uses_some(tmp_path, monkeypa
 def test_temporaries_of_the_dead_are_removed_and_those_of_the_living_kept(tmp_path):
     parent = tmp_path / "tmp"
     with durable.temporary_folder(parent) as alive:
-        dead = parent / "dead"
-        dead.mkdir()
-        (dead / "half").write_bytes(b"x")
+        dead = left_behind(parent, "dead")
+        killed_before_it_locked = parent / "tracemark-empty"
+        killed_before_it_locked.mkdir()
         with durable.temporary_folder(parent) as second:
             assert not dead.exists()
+            assert not killed_before_it_locked.exists()
             assert alive.is_dir()
             assert second.is_dir()
     assert list(parent.iterdir()) == []
+
+
+def left_behind(parent: Path, name: str) -> Path:
+    """Make what a writer that was killed leaves below `parent`."""
+    folder = parent / f"tracemark-{name}"
+    folder.mkdir(parents=True)
+    (folder / "lock").touch()
+    (folder / "half").write_bytes(b"x")
+    return folder
+
+
+def test_what_others_keep_among_the_temporaries_stays(tmp_path):
+    parent, elsewhere = tmp_path / "tmp", tmp_path / "elsewhere"
+    foreign = [parent / "documents" / "thesis", parent / "documents" / "lock", parent / "tracemark-mine" / "thesis"]
+    behind = left_behind(elsewhere, "a") / "half"
+    for file in foreign:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"x")
+    (parent / "tracemark-linked").symlink_to(behind.parent)
+    (parent / "tracemark-lock").mkdir()
+    (parent / "tracemark-lock" / "lock").symlink_to(behind)
+    with durable.temporary_folder(parent):
+        pass
+    assert all(file.exists() for file in [*foreign, behind, parent / "tracemark-lock" / "lock"])
+
+
+def test_a_link_in_place_of_the_folder_for_temporaries_is_not_followed(tmp_path):
+    behind = left_behind(tmp_path / "elsewhere", "a") / "half"
+    (tmp_path / "tmp").symlink_to(tmp_path / "elsewhere")
+    with (
+        pytest.raises(IrregularFileError, match="it is a link, which is not followed"),
+        durable.temporary_folder(tmp_path / "tmp"),
+    ):
+        pass
+    assert behind.exists()
+
+
+def test_temporaries_may_lie_on_a_disk_to_which_their_parent_is_a_link(tmp_path):
+    behind = left_behind(tmp_path / "scratch" / "tmp", "a")
+    foreign = tmp_path / "scratch" / "tmp" / "documents"
+    foreign.mkdir()
+    (tmp_path / ".tracemark").symlink_to(tmp_path / "scratch")
+    with durable.temporary_folder(tmp_path / ".tracemark" / "tmp") as folder:
+        assert folder.resolve().parent == tmp_path / "scratch" / "tmp"
+        assert not behind.exists()
+    assert foreign.is_dir()
 
 
 def make_and_use(parent) -> bool:

@@ -5,7 +5,8 @@ Invariants:
   synced as well, and nothing is acknowledged before that;
 - a sync that failed is never tried again, because the kernel may have dropped the pages: the error goes up;
 - temporaries live in a folder of their own on the same filesystem, locked while their owner lives, so that a later run
-  can tell a leftover from work in progress.
+  can tell a leftover from work in progress;
+- nothing is removed but what this program made, and no link is followed on the way to it.
 
 `crash_point` does nothing in production. Where the variable `TRACEMARK_CRASH_AT` names a point, the process kills
 itself there without any clean-up, which is how the tests prove the crash table of `docs/format/store.md`.
@@ -35,6 +36,9 @@ or no number."""
 
 IN_THE_WAY = "move what is in the way, then restore the {}"
 """What helps where something else stands in place of a file or a folder."""
+
+_PRIVATE = "tracemark-"
+"""How the names of private folders begin, by which a later run knows them."""
 
 _LONGEST_WAIT = 60.0
 _SILENT = 1.0
@@ -225,13 +229,19 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
     Args:
         parent: the folder for temporaries, created when missing; on the filesystem of the final files.
+
+    Raises:
+        IrregularFileError: when `parent` is a link: where it leads, nothing is ours to write or to remove.
     """
+    if parent.is_symlink():
+        hint = f"remove the link {parent.name}; the folder is made again"
+        raise IrregularFileError("it is a link, which is not followed", where=_named(parent), hint=hint)
     make_folder(parent)
     with ExitStack() as stack:
         # under one lock, lest another process take a folder that is not locked yet for a dead owner's
         with lock(parent.with_name(f"{parent.name}.lock"), blocking=True):
             remove_leftovers(parent)
-            folder = Path(tempfile.mkdtemp(dir=parent))
+            folder = Path(tempfile.mkdtemp(prefix=_PRIVATE, dir=parent))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             stack.enter_context(lock(folder / "lock"))
         yield folder
@@ -240,11 +250,21 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 def remove_leftovers(parent: Path) -> list[str]:
     """Remove the temporary folders below `parent` whose owner is dead; return their names.
 
-    The caller holds the lock beside `parent`, so no folder is being made meanwhile.
+    Those are the ones that `temporary_folder` made: of its names, and with its lock file or still empty. Whatever else
+    lies there is somebody's own and stays. The caller holds the lock beside `parent`, so no folder is being made
+    meanwhile.
     """
     removed = []
-    for folder in sorted(parent.iterdir()):
-        if folder.is_dir() and not is_locked(folder / "lock"):
+    for folder in sorted(parent.glob(f"{_PRIVATE}*")):
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        held = folder / "lock"
+        if held.is_symlink() or not held.is_file():
+            # its owner died before it could lock it; one that holds anything is not ours
+            with suppress(OSError):
+                folder.rmdir()
+                removed.append(folder.name)
+        elif not is_locked(held):
             shutil.rmtree(folder, ignore_errors=True)
             removed.append(folder.name)
     return removed

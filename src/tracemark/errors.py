@@ -11,7 +11,7 @@ words or as data without knowing the class.
     │   ├── ManifestError           2   a harness.yaml or a file it names is not usable
     │   ├── ParamsError             2   params.yaml is not usable
     │   ├── HarnessChangedError     2   the folder on disk is not what was loaded
-    │   └── IrregularFileError      2   a folder, a pipe or a device stands where a file should
+    │   └── IrregularFileError      2   a folder, a pipe, a device or a link stands where something else should
     ├── NoStoreError               10   no store here
     │   └── NotPulledError         10   dvc.lock pins data that is not on disk
     ├── LockedError                11   another process holds the lock
@@ -94,7 +94,7 @@ class HarnessChangedError(UsageError):
 
 
 class IrregularFileError(UsageError):
-    """A folder, a pipe or a device stands where a file should; it was not opened."""
+    """A folder, a pipe, a device or a link stands where something else should; it was not opened."""
 
 
 class NoStoreError(TracemarkError):
