@@ -4,12 +4,13 @@
     python docs/coverage.py --check    end with 1 when it differs
 
 Every file group of the formats that are read so far is ingested by the verb that users run, and the page is made from
-the reports and from what was stored. A group is the files of one producer in one folder. Where the collection is absent
-the script says so and ends with 0, because then nothing can be compared.
+the reports, from what was stored, and from the collection's list of origins. A group is the files of one producer in
+one folder. Where the collection is absent the script says so and ends with 0, because then nothing can be compared.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ from tracemark.store.selection import Selection
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reference" / "coverage.md"
 TRACES = ROOT.parent / "shared" / "traces"
+PROVENANCE = TRACES / "PROVENANCE.tsv"
+"""Where each file of the collection comes from, a line for each."""
 FOLDERS = ("atif", "atif_nonconforming", "harbor_trial_dir", "openai_chat")
 """The folders of the formats that are read so far, in the order in which they are ingested."""
 
@@ -37,10 +40,19 @@ _TEXT = """\
 
 <!-- made by docs/coverage.py; edit the source instead -->
 
-What becomes of the public trace files that this project is tested with: everything in the folders
-{folders}, ingested in this order into one store, without a
+What becomes of the public trace files that this project is tested with. They are copies of files that public
+repositories hold, collected beside this one in a folder for each format; they are no part of it, and where the
+collection is not at hand, the tests that need it are skipped. Everything in the folders
+{folders} was ingested in this order into one store, without a
 claim about any harness. A group is the files of one producer (the owner of the repository that they come from) in one
 folder.
+
+## Where the files come from
+
+Each at the commits named, as it was there, but for what the last column says.
+
+{origins}
+## What becomes of them
 
 - *traces* were stored for the first time, *duplicates* were known from a file before, *strengthened* were known too and
   now have facts that the file before did not hold (a trial's `result.json`);
@@ -124,7 +136,8 @@ def groups() -> Iterator[Group]:
 
 def page(found: list[Group]) -> str:
     """Return the page."""
-    lines = [_TEXT.format(folders=", ".join(f"`{folder}/`" for folder in FOLDERS)), "\n"]
+    folders = ", ".join(f"`{folder}/`" for folder in FOLDERS)
+    lines = [_TEXT.format(folders=folders, origins="".join(_origins([group.name for group in found]))), "\n"]
     counted = ("ingested", "duplicates", "strengthened", "contested")
     rows: list[list[Any]] = [
         [f"`{group.name}`", group.files, *map(group.count, counted), _codes(group), group.repaired(), group.parts()]
@@ -144,6 +157,28 @@ def page(found: list[Group]) -> str:
     lines += ["\n", _DISTINCT, "\n"]
     lines += _table(header[:1] + header[2:-2], [_distinct(group) for group in found if group.lines])
     return "".join(lines)
+
+
+def _origins(names: list[str]) -> Iterator[str]:
+    """Yield the table of where the files of each group come from."""
+    of: dict[str, list[dict[str, str]]] = {name: [] for name in names}
+    with PROVENANCE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            folder, _, name = row["file"].partition("/")
+            of.get(f"{folder}/{name.partition('__')[0]}", []).append(row)
+    header = ["files of", "repository on GitHub", "commits", "what they are", "licence", "changed here"]
+    yield from _table(header, [[f"`{name}`", *_origin(rows)] for name, rows in of.items()])
+
+
+def _origin(rows: list[dict[str, str]]) -> list[str]:
+    edited = Counter(row["edited"] for row in rows if row["edited"])
+    return [
+        ", ".join(sorted({f"[{row['repo']}](https://github.com/{row['repo']})" for row in rows})),
+        ", ".join(sorted({f"`{row['commit'][:12]}`" for row in rows})),
+        "; ".join(f"{kind}: {number}" for kind, number in sorted(Counter(row["nature"] for row in rows).items())),
+        ", ".join(sorted({row["licence"] for row in rows})),
+        "; ".join(f"{what} in {number}" for what, number in sorted(edited.items())) or "nothing",
+    ]
 
 
 def _codes(group: Group) -> str:
