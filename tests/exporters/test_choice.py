@@ -163,7 +163,7 @@ def test_evidence_that_is_too_weak_is_named_with_the_policy() -> None:
     _, said = hints(trace(1, evidence="claimed"))
     assert said[0] == (
         "change params.yaml: export.evidence unique leaves out 1 whose content shows no single harness"
-        " (fits in tracemark audit TRACE)"
+        " (fits in tracemark audit TRACE): take away what fits and is not in use, or record runs with tracemark.record"
     )
     _, said = hints(trace(1, evidence="claimed"), policy=Policy.RECORDED)
     assert said[0] == (

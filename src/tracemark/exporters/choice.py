@@ -128,7 +128,10 @@ def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], 
             " tracemark harness list): take away what is not in use, or record runs with tracemark.record"
         )
     else:
-        yield f"{policy} whose content shows no single harness (fits in tracemark audit TRACE)"
+        yield (
+            f"{policy} whose content shows no single harness (fits in tracemark audit TRACE): take away what fits and is"
+            " not in use, or record runs with tracemark.record"
+        )
 
 
 def _limits(selected: Selected, terms: Terms, needed: int) -> list[str]:
