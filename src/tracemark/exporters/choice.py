@@ -129,8 +129,8 @@ def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], 
         )
     else:
         yield (
-            f"{policy} whose content shows no single harness (fits in tracemark audit TRACE): take away what fits and is"
-            " not in use, or record runs with tracemark.record"
+            f"{policy} whose content shows no single harness (fits in tracemark audit TRACE): take away what fits and"
+            " is not in use, or record runs with tracemark.record"
         )
 
 
