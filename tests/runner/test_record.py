@@ -497,8 +497,12 @@ def test_a_given_name_is_used_as_it_is_or_refused(start: Any) -> None:
     with pytest.raises(UsageError, match="exists"), start(name="run.7"):
         pass
     for name in ("../x", "a b", "", ".hidden"):
-        with pytest.raises(UsageError, match="file name"):
+        with pytest.raises(UsageError, match="file name") as caught:
             start(name=name)
+        assert (caught.value.where, caught.value.hint) == (
+            "tracemark.record()",
+            "use letters, digits, '.', '_' and '-'",
+        )
 
 
 def test_facts_that_nobody_knows_are_refused_before_anything_is_written(start: Any, tmp_path: Path) -> None:

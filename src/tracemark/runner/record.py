@@ -383,7 +383,7 @@ def record(
     """
     with telling("tracemark.record()", "tracemark.record"):
         facts, who = given.run_facts(run), given.agent_facts(agent)
+        path = free_path(Path(inbox).absolute(), name, facts)
     loaded = harness if isinstance(harness, Harness) else load(Path(harness))
-    path = free_path(Path(inbox).absolute(), name, facts)
     start = {"run": facts, "agent": who}
     return Recorder(loaded, path, start, clock or SystemClock(), counts_on=name is None)
