@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tracemark.acts import audit, decisions, health, traces
+from tracemark.acts import audit, decisions, harnesses, health, traces
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.durable import CrashPoint
 from tracemark.errors import (
@@ -173,8 +173,16 @@ def test_after_a_merge_of_two_acceptances_the_next_one_settles(shop: Shop) -> No
     shop.accept("desk_a")
     ledger.write_text(ledger.read_text() + theirs)
     assert problems(shop) == ["ledger-accept-conflict"]
+    listed = harnesses.list_(shop.root)
+    assert [row["name"] for row in listed.harnesses if row["accepted"]] == []
+    shown = [audit.audit(shop.root, target) for target in ("desk_a", shop.ids()["t-0"])]
+    assert [one.accepted for one in shown] == [False, False]  # type: ignore[union-attr]
+    for report in (listed, *shown):
+        assert "ledger-accept-conflict" in {found.code for found in report.findings}
+        assert report.exit_code == 1
     assert shop.accept("desk_a").new_entry
     assert problems(shop) == []
+    assert [row["name"] for row in harnesses.list_(shop.root).harnesses if row["accepted"]] == ["desk_a"]
 
 
 # --- retract and reinstate

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tracemark.acts import audit, decisions, harnesses, health, ingest
+from tracemark.acts import audit, decisions, harnesses, health, ingest, traces
 from tracemark.acts.corpus import Corpus
 from tracemark.clock import SystemClock
 from tracemark.errors import ManifestError, NothingReadableError, UnknownNameError
@@ -127,6 +127,15 @@ def test_a_folder_that_is_named_like_the_accepted_snapshot_is_warned_of(shop: Sh
         assert f"{accepted[:16]} (snapshot, the accepted one)" in found.message
     (found,) = harnesses.show(shop.root, "desk_a").findings
     assert (found.code, harnesses.show(shop.root, accepted).findings) == ("name-shared", ())
+    write_version(shop.root, "desk_c", extra="Be kind.")
+    shared = (
+        audit.audit(shop.root, "desk_a"),
+        harnesses.diff(shop.root, accepted, "desk_a"),
+        harnesses.diff(shop.root, "desk_a", "desk_c"),
+        traces.list_(shop.root, traces.TraceFilter(harness="desk_a")),
+    )
+    for listed in shared:
+        assert [found.code for found in listed.findings].count("name-shared") == 1
     # what a history leaves behind is named only where the name is used
     shop.accept()
     assert [found.code for found in health.check(shop.root).findings] == []

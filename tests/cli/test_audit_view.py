@@ -18,7 +18,7 @@ ID = "a" * 64
 
 def trace(**known: Any) -> TraceAudit:
     members: dict[str, Any] = dict.fromkeys(field.name for field in fields(TraceAudit))
-    empty: dict[str, Any] = {"components": {}, "outcome": {}, "run": {}, "source": {}, "labels": {}}
+    empty: dict[str, Any] = {"components": {}, "outcome": {}, "run": {}, "source": {}, "labels": {}, "agent": {}}
     lists: dict[str, Any] = {
         name: [] for name in ("stated", "contradictions", "fits", "exports", "conflicts", "superseded_by", "decisions")
     }
@@ -138,3 +138,9 @@ def test_what_fits_has_its_name_beside_the_fingerprint() -> None:
     report = trace(fits=["tm1:a", "tm1:b"], labels={"tm1:a": "shop", "tm1:b": "old"})
     assert "\nfits:\nname  fingerprint\nshop  tm1:a\nold   tm1:b\n" in written(report)
     assert report.as_json()["fits"] == ["tm1:a", "tm1:b"]
+
+
+def test_an_agent_is_shown_by_the_labels_that_its_document_gives() -> None:
+    assert re.search(
+        "^agent +terminus-2 2.0.0$", written(trace(agent={"name": "terminus-2", "version": "2.0.0"})), re.M
+    )

@@ -21,6 +21,7 @@ def shown(*steps: dict[str, Any], **members: Any) -> str:
         "outcome": {"status": "success"},
         "run": {},
         "source": {},
+        "agent": {"name": "terminus-2", "version": "2.0.0"},
         "differs_from_first": [],
         "first": {"harness": {}, "outcome": {}, "run": {}},
         "trajectory": {"steps": list(steps)},

@@ -34,7 +34,7 @@ def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
         return audit_export(root, folder)
     corpus = Corpus(root)
     try:
-        return audit_harness(corpus, corpus.resolve(target))
+        return audit_harness(corpus, corpus.resolve(target), target)
     except (UnknownNameError, NotPulledError) as unknown:
         if _may_be_trace(target):
             with open_store(root) as store:

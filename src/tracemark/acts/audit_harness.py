@@ -26,7 +26,7 @@ class HarnessAudit(Report):
     fingerprint: str
     """Its fingerprint."""
     accepted: bool
-    """Whether it is the accepted one or declared equivalent to it."""
+    """Whether it is the accepted one or declared equivalent to it; false while it is open which one is accepted."""
     traces: int
     """Traces that count under it."""
     successes: int
@@ -41,8 +41,13 @@ class HarnessAudit(Report):
     """Ledger entries that name it: `kind`, `time`, `reason`, `entry` (digest)."""
 
 
-def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
+def audit_harness(corpus: Corpus, harness: Harness, name: str) -> HarnessAudit:
     """Audit one harness: what the store and the ledger hold of it.
+
+    Args:
+        corpus: the corpus.
+        harness: the harness.
+        name: what it was called by, to which others may answer too.
 
     Raises:
         NoStoreError: when there is no store.
@@ -64,6 +69,8 @@ def audit_harness(corpus: Corpus, harness: Harness) -> HarnessAudit:
     return HarnessAudit(
         findings=(
             *(placed(found, harness) for found in harness.findings),
+            *corpus.namesakes(name, harness),
+            *corpus.acceptance_findings(),
             *not_pulled(corpus),
             *findings,
             *corpus.left_out(),

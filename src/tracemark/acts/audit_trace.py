@@ -15,7 +15,15 @@ from tracemark import digest
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.eligible import eligible
 from tracemark.acts.history import decided, exported
-from tracemark.acts.provenance import components, content_in, contradictions, declared_name, disputed, standing
+from tracemark.acts.provenance import (
+    components,
+    content_in,
+    contradictions,
+    declared_name,
+    disputed,
+    labels_of,
+    standing,
+)
 from tracemark.acts.pulled import not_pulled
 from tracemark.findings import Finding, Report
 from tracemark.harness.declared import Comparison, compare
@@ -54,7 +62,7 @@ class TraceAudit(Report):
     labels: dict[str, str]
     """The label of each fingerprint in `fits`."""
     accepted: bool
-    """Whether it counts under the accepted harness or a declared equivalent."""
+    """Whether it counts under the accepted harness or a declared equivalent; false while it is open which one is."""
     accepted_harness: str | None
     """Fingerprint of the accepted harness; None when none is accepted."""
     differs_in: list[str] | None
@@ -66,6 +74,8 @@ class TraceAudit(Report):
     """Status, reward, grader and what else is known of how it ended."""
     run: dict[str, Any]
     """Task, model and other facts of the run."""
+    agent: dict[str, Any]
+    """`name` and `version` that the document gives for its agent: labels, which no harness is known by."""
     source: dict[str, Any]
     """Format, file, digest of the raw record, importer, repairs."""
     export: str
@@ -102,7 +112,13 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
     fitting = fits(corpus.matchers.values(), content)
     taken = [exported(note.value["value"]) for note in store.exports_of(trace_id, store.findings)]
     return TraceAudit(
-        findings=(*not_pulled(corpus), *store.findings, *_refuted(trace_id, decisions), *corpus.left_out()),
+        findings=(
+            *not_pulled(corpus),
+            *corpus.acceptance_findings(),
+            *store.findings,
+            *_refuted(trace_id, decisions),
+            *corpus.left_out(),
+        ),
         trace_id=trace_id,
         fingerprint=fingerprint,
         harness=(corpus.name_of(fingerprint) or state.row.harness) if fingerprint else None,
@@ -118,6 +134,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         status=state.row.status,
         outcome=joined.outcome,
         run=joined.run,
+        agent=labels_of(line["trajectory"]),
         source=line["source"],
         export=eligible(corpus, state, line, fitting),
         exports=taken,

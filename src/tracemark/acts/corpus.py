@@ -170,8 +170,13 @@ class Corpus:
         return [*undecided, *params.accepted_findings(self.params, self.decisions)]
 
     def equivalents(self) -> frozenset[str]:
-        """Return the accepted fingerprint and its declared equivalents; empty when none is accepted."""
-        return self.decisions.equivalent_to(self.accepted) if self.accepted else frozenset()
+        """Return the accepted fingerprint and its declared equivalents.
+
+        Empty when none is accepted, and while it is open which one is.
+        """
+        if self.accepted is None or self.acceptance_findings():
+            return frozenset()
+        return self.decisions.equivalent_to(self.accepted)
 
     def name_of(self, fingerprint: str | None) -> str | None:
         """Return the label of a known fingerprint; None when it is unknown."""

@@ -24,7 +24,7 @@ class HarnessList(Report):
 
     harnesses: tuple[dict[str, Any], ...]
     """One per folder, and per snapshot of what no folder holds: `name`, `fingerprint`, `source` (the folder, relative
-    to the corpus, or `snapshot`), `traces`, `successes`, `accepted`."""
+    to the corpus, or `snapshot`), `traces`, `successes`, `accepted` (false while it is open which one is)."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def list_(root: Path) -> HarnessList:
                 counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1
             findings += store.findings
     rows = tuple(_row(corpus, harness, counts) for harness in corpus.places)
-    findings += [*corpus.harness_findings, *about_several(corpus)]
+    findings += [*corpus.harness_findings, *about_several(corpus), *corpus.acceptance_findings()]
     return HarnessList(tuple(findings), rows)
 
 
@@ -119,7 +119,7 @@ def _row(corpus: Corpus, harness: Harness, counts: Mapping[str | None, Counter[s
         "source": place_of(harness),
         "traces": sum(counted.values()),
         "successes": counted["success"],
-        "accepted": fingerprint == corpus.accepted,
+        "accepted": fingerprint == corpus.accepted and fingerprint in corpus.equivalents(),
     }
 
 
@@ -152,7 +152,8 @@ def diff(root: Path, old: str, new: str) -> HarnessDiff:
     differences = tuple(
         {"component": d.component, "part": d.part, "kind": d.kind, "diff": d.text} for d in compare(first, second)
     )
-    return HarnessDiff((), first.identity.fingerprint, second.identity.fingerprint, differences)
+    shared = (*corpus.namesakes(old, first), *corpus.namesakes(new, second))
+    return HarnessDiff(shared, first.identity.fingerprint, second.identity.fingerprint, differences)
 
 
 def check(root: Path, names: Sequence[str]) -> HarnessCheck:

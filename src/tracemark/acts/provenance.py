@@ -133,6 +133,11 @@ def content_in(line: Mapping[str, Any]) -> Content:
     return replace(content_of(line["trajectory"]), recorded=recorded_parts(line["harness"]))
 
 
+def labels_of(trajectory: Mapping[str, Any]) -> dict[str, str]:
+    """Return the name and the version that a trajectory gives for its agent."""
+    return {name: trajectory["agent"][name] for name in ("name", "version")}
+
+
 def _stated(statement: Statement, member: str) -> Any:
     """Return what a statement says of a member; None when it says nothing, as an unknown status does."""
     if member == HARNESS:

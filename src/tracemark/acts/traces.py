@@ -12,10 +12,11 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
-from tracemark.acts.provenance import declared_name, observed_digests, standing
+from tracemark.acts.provenance import declared_name, labels_of, observed_digests, standing
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import IntegrityError, UsageError
 from tracemark.findings import Finding, Report, finding
+from tracemark.harness.version import Harness
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
 from tracemark.model.trace import STATUSES
 from tracemark.store.row import head_of
@@ -92,6 +93,8 @@ class TraceShown(Report):
     """Task, model and other facts of the run, all statements joined."""
     source: dict[str, Any]
     """Where it came from."""
+    agent: dict[str, Any]
+    """`name` and `version` that the document gives for its agent: labels, which no harness is known by."""
     differs_from_first: list[dict[str, Any]]
     """Where what is true now is not what the first statement said: `member` (`harness`, `fingerprint`, `evidence`, or a
     dotted path in `outcome` or `run`), `first` and `now`, null where nothing was or is known."""
@@ -121,9 +124,11 @@ def listing(root: Path, wanted: TraceFilter) -> Iterator[Listing]:
     """
     corpus = Corpus(root)
     with open_store(root) as store:
-        states = store.select(_selection(corpus, wanted), corpus.store_decisions, store.findings)
+        chosen = corpus.resolve(wanted.harness) if wanted.harness not in (None, NO_HARNESS) else None
+        shared = corpus.namesakes(wanted.harness, chosen) if wanted.harness and chosen else []
+        states = store.select(_selection(wanted, chosen), corpus.store_decisions, store.findings)
         rows = _rows(corpus, store, islice(states, _most(wanted.limit)))
-        yield Listing(lambda: _findings(corpus, store), rows)
+        yield Listing(lambda: (*shared, *_findings(corpus, store)), rows)
 
 
 def list_(root: Path, wanted: TraceFilter) -> TraceList:
@@ -190,6 +195,7 @@ def show(root: Path, trace: str) -> TraceShown:
         outcome=joined.outcome,
         run=joined.run,
         source=line["source"],
+        agent=labels_of(line["trajectory"]),
         differs_from_first=list(_differences(first, {**now, "outcome": joined.outcome, "run": joined.run})),
         first=first,
         trajectory=line["trajectory"],
@@ -243,14 +249,15 @@ def _findings(corpus: Corpus, store: Store) -> tuple[Finding, ...]:
     return (*not_pulled(corpus), *store.findings)
 
 
-def _selection(corpus: Corpus, wanted: TraceFilter) -> Selection:
+def _selection(wanted: TraceFilter, chosen: Harness | None) -> Selection:
+    """Return what is wanted; `chosen` is the harness that the filter names, None where it names none."""
     if wanted.status is not None and wanted.status not in STATUSES:
         raise UsageError(f"{wanted.status!r} is no status", hint="one of: " + ", ".join(STATUSES))
     fingerprints: frozenset[str | None] | None = None
     if wanted.harness == NO_HARNESS:
         fingerprints = frozenset({None})
-    elif wanted.harness is not None:
-        fingerprints = frozenset({corpus.resolve(wanted.harness).fingerprint})
+    elif chosen is not None:
+        fingerprints = frozenset({chosen.fingerprint})
     return Selection(
         fingerprints=fingerprints,
         statuses=frozenset({wanted.status}) if wanted.status is not None else None,

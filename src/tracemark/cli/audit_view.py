@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from tracemark.acts.audit_export import ExportAudit
 from tracemark.acts.audit_harness import HarnessAudit
 from tracemark.acts.audit_trace import TraceAudit
-from tracemark.cli.layout import write_report
+from tracemark.cli.layout import agent_in_words, write_report
 from tracemark.findings import Finding, Report
 
 _SECTIONS: Mapping[type[Report], Collection[str]] = {
@@ -47,6 +47,7 @@ def write_audit(report: Report, stream: TextIO) -> None:
         members["components"] = [row for name, value in components.items() for row in _parts(name, value)]
     if isinstance(report, TraceAudit):
         del members["labels"]
+        members["agent"] = agent_in_words(report.agent)
         members["fits"] = [{"name": report.labels[one], "fingerprint": one} for one in report.fits]
         if report.accepted_harness is None:
             members["differs_in"] = "no harness is accepted"

@@ -86,6 +86,11 @@ def cell(value: Any) -> str:
     return visible(str(value))
 
 
+def agent_in_words(agent: Mapping[str, Any]) -> str:
+    """Return the labels `name` and `version` of an agent as one text."""
+    return " ".join(str(agent[name]) for name in ("name", "version") if agent.get(name))
+
+
 def brief(text: str) -> str:
     """Return `text`; of a digest the first twelve digits, which name it in every command."""
     digest = _DIGEST.fullmatch(text)

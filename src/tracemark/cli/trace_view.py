@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from tracemark.cli.layout import write_report
+from tracemark.cli.layout import agent_in_words, write_report
 from tracemark.cli.text import to_json, visible, visible_block
 from tracemark.findings import Report
 
@@ -16,6 +16,7 @@ def write_trace(report: Report, stream: TextIO) -> None:
     """Write a trace with its trajectory (members as `traces show` documents them) to `stream`."""
     members = {name: value for name, value in report.as_json().items() if name not in ("findings", "first")}
     trajectory = _mapping(members.pop("trajectory"))
+    members["agent"] = agent_in_words(_mapping(members["agent"]))
     # what is true now stands first; where the first statement said otherwise, that is said and not left to be noticed
     otherwise = [{name: _known(said[name]) for name in said} for said in _list(members.pop("differs_from_first"))]
     write_report({**members, **({"the_first_statement_said_otherwise": otherwise} if otherwise else {})}, stream)
