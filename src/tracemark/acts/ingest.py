@@ -20,20 +20,20 @@ Invariants:
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tracemark import engine
 from tracemark.acts.claims import Claims, recorded_beside
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.ingest_job import SHOWN, IngestJob, JobResult, refuse, refused_in, work
-from tracemark.acts.ingest_notes import Seen, contested, dropped, rederived, unseen
-from tracemark.acts.known import JobContext, Known, Settled
+from tracemark.acts.ingest_job import IngestJob, JobResult, refuse, refused_in, work
+from tracemark.acts.ingest_notes import Seen, rederived, unseen
+from tracemark.acts.ingest_tally import Tally
+from tracemark.acts.known import Known, Settled
 from tracemark.acts.pinned import COMPLETE, SEGMENTS, not_pinned
 from tracemark.durable import make_folder
 from tracemark.errors import LedgerChainError, NothingReadableError, UsageError
@@ -42,7 +42,7 @@ from tracemark.harness import snapshot
 from tracemark.harness.version import Harness
 from tracemark.importers.base import Limits
 from tracemark.importers.source import Job, plan
-from tracemark.store.annotations import INGESTED
+from tracemark.store.annotations import INGESTED, STAMPS
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import Layout
 from tracemark.store.state import harness_named
@@ -50,6 +50,8 @@ from tracemark.store.store import Store
 
 INBOX = "inbox"
 """The folder of a corpus in which runs wait to be ingested."""
+
+_READ = ("ingested", "duplicates", "strengthened", "disputing", "reimported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,62 +68,47 @@ class IngestOptions:
 
 @dataclass(frozen=True)
 class IngestReport(Report):
-    """What became of a batch. The exit code is 1 when records were refused or contradict what is stated for them."""
+    """What became of a batch. The exit code is 1 when records were refused or contradict what is stated for them.
+
+    A record is what a source holds of one run: a document, a line, a journal. Each is counted in exactly one of
+    `ingested`, `duplicates`, `strengthened`, `disputing`, `reimported`, `refused` and `skipped`, which add up to the
+    records that were read; one that is embedded in another record is a part of that, and is counted only where its
+    trace was stored by itself. The numbers do not depend on how the records are cut into files, batches and jobs.
+    """
 
     ingested: int
-    """Traces stored for the first time."""
+    """Records that stored a trace for the first time; this and the six members that follow add up to all records."""
     duplicates: int
-    """Traces that were known and about which nothing new was said."""
+    """Records of known traces that say nothing new of them."""
     strengthened: int
-    """Known traces about which something more is known now."""
-    contested: int
-    """Traces about which two statements disagree since now; those stored now are counted in `ingested` as well."""
+    """Records of known traces that say more of them."""
+    disputing: int
+    """Records of known traces that disagree with what is known of them."""
     reimported: int
-    """Traces that replace what an older importer version made of the same record."""
+    """Records whose trace replaces what an older importer version made of the same record."""
     refused: int
-    """Records that could not be read; they are kept with the reason."""
+    """Records, and files, that could not be read; they are kept with the reason."""
     skipped: int
     """Recorded runs of which there is no trace: journals that are still being written, and such that ended before the
     first step, which are kept like refused ones and change no exit code."""
+    contested: int
+    """Traces, each once, about which statements disagree since now, be it that the record that stored one and its batch
+    do."""
     contradicted: int
-    """Traces that count under no harness because their content disagrees with the one stated for them."""
+    """Traces, each once, that count under no harness at the end of the run, because their content disagrees with the
+    one stated for them in it."""
     claims_dropped: int
-    """Traces that keep their harness: the one stated now is left out, because the content disagrees with it, or because
-    its name meant the harness that they have when they were stored."""
+    """Traces, each once, that keep their harness: another one stated now is left out, because the content disagrees
+    with it, or because its name meant the harness that they have when they were stored."""
     harnesses: dict[str, int]
-    """Traces stored or strengthened now, by the label of the harness under which they count; `-` where it is none."""
+    """The records counted in `ingested`, `strengthened` and `reimported`, by the label of the harness under which their
+    trace counted then; `-` where it is none."""
     evidence: dict[str, int]
-    """The same traces, by the evidence of their weakest component."""
+    """The same records, by the evidence of the weakest component of their trace."""
     finding_counts: dict[str, int]
     """How many findings there were of each code; `findings` lists at most 100 of a code."""
     dry_run: bool
     """Whether nothing was stored."""
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What has been counted so far; bounded, whatever the size of the batch."""
-
-    count: Counter[str] = field(default_factory=Counter)
-    harnesses: Counter[str] = field(default_factory=Counter)
-    evidence: Counter[str] = field(default_factory=Counter)
-    findings: list[Finding] = field(default_factory=list)
-    shown: Counter[str] = field(default_factory=Counter)
-    codes: Counter[str] = field(default_factory=Counter)
-    refuted: str | None = None
-    """Place of the first claim that was left out because the content refutes it."""
-    outdated: str | None = None
-    """The first trace of which a claim was left out because its name meant another harness before."""
-    seen: dict[str, Seen] = field(default_factory=dict)
-    """What the traces show for which a harness was claimed, by its fingerprint."""
-
-    def note(self, findings: Sequence[Finding], counts: Mapping[str, int] | None = None) -> None:
-        """Take findings in; `counts` says how many there were of each code where not all of them are given."""
-        self.codes.update(Counter(found.code for found in findings) if counts is None else counts)
-        for found in findings:
-            self.shown[found.code] += 1
-            if self.shown[found.code] <= SHOWN:
-                self.findings.append(found)
 
 
 def ingest(root: Path, sources: Sequence[Path], options: IngestOptions) -> IngestReport:
@@ -163,7 +150,7 @@ def _ingest(corpus: Corpus, sources: Sequence[Path], options: IngestOptions, tar
     planned = plan(sources, format=options.format, limits=limits)
     known = {**recorded_beside(sources, limits.max_record), **corpus.by_fingerprint}
     claims.read(planned.jobs, known)
-    tally = _Tally()
+    tally = Tally()
     with ExitStack() as stack:
         begun = Layout(corpus.root).store_file.exists()
         behind = stack.enter_context(open_store(corpus.root)) if tried and begun else None
@@ -171,7 +158,8 @@ def _ingest(corpus: Corpus, sources: Sequence[Path], options: IngestOptions, tar
         _make_folders(store.layout)
         folder = stack.enter_context(store.workspace())
         present = {harness.fingerprint for harness in corpus.harnesses if harness.folder is not None}
-        run = _Run(corpus, store, Known(store, folder, present, behind), known, tally)
+        seen = Known(store, folder, present, behind)
+        run = _Run(corpus, store, seen, known, tally)
         run.take(refuse(planned.refused, folder, "files"))
 
         def job_of(number: int, job: Job) -> IngestJob:
@@ -179,6 +167,7 @@ def _ingest(corpus: Corpus, sources: Sequence[Path], options: IngestOptions, tar
 
         for result in engine.run(work, itertools.starmap(job_of, enumerate(planned.jobs))):
             run.take(result)
+        tally.close(seen, run.decided())
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
     # what was missing and is there again is pinned
     beside = max(run.segments - corpus.pins.missing.get(SEGMENTS, 0), 0)
@@ -197,9 +186,7 @@ def _make_folders(layout: Layout) -> None:
 class _Run:
     """Takes the results of the jobs, in order, and commits them."""
 
-    def __init__(
-        self, corpus: Corpus, store: Store, known: Known, harnesses: dict[str, Harness], tally: _Tally
-    ) -> None:
+    def __init__(self, corpus: Corpus, store: Store, known: Known, harnesses: dict[str, Harness], tally: Tally) -> None:
         self._corpus = corpus
         self._store = store
         self._known = known
@@ -219,36 +206,16 @@ class _Run:
         if result.claim is not None:
             tally.seen.setdefault(result.claim, Seen()).add(result.seen.traces, result.seen.roles)
         tally.note(result.findings, result.count)
-        second: dict[str, list[dict[str, Any]]] = {}
-        for trace_id, stamp in result.second:
-            second.setdefault(trace_id, []).append(stamp)
-        known = self._known.among(trace_id for trace_id, _ in result.contradicted) | second.keys()
-        context = JobContext(result.name, second, _repeated(result.drafts), result.embedded)
-        self._commit([self._known.settle(draft, context) for draft in result.drafts], result.refuted)
-        self._judge(result.contradicted, known)
+        tally.refuted.add(result.contradicted, self._known.among(trace_id for trace_id, _ in result.contradicted))
+        settled = self._known.settle(result)
+        tally.add(settled, self.decided() if settled.disputed else {})
+        self._commit(settled, result.refuted)
+        tally.refuted.bound(self._known, self.decided() if tally.refuted.shown else {})
         if result.refusals is not None:
             for chunk in refused_in(result.refusals):
                 self._store.commit_refused(chunk)
 
-    def _judge(self, contradicted: Sequence[tuple[str, Finding]], known: set[str]) -> None:
-        """Report statements that the content refutes; of a trace that has its harness they say nothing.
-
-        Args:
-            contradicted: id and finding of each trace.
-            known: those of them of which more has been stated than this once.
-        """
-        refuted = {trace_id for trace_id, _ in contradicted}
-        decided = self._decided() if refuted else {}
-        kept = self._known.standing(refuted & (known | decided.keys()), decided)
-        self._tally.count["contradicted"] += len(refuted - kept)
-        self._tally.count["refuted"] += len(kept)
-        for trace_id, found in contradicted:
-            if trace_id in kept:
-                self._tally.refuted = self._tally.refuted or found.where
-            else:
-                self._tally.note([found])
-
-    def _decided(self) -> Mapping[str, str | None]:
+    def decided(self) -> Mapping[str, str | None]:
         """Return what the ledger settles of traces."""
         try:
             return self._corpus.decisions.stamps
@@ -256,39 +223,29 @@ class _Run:
             # a ledger that cannot be read, or does not verify, settles nothing; `check` says so, and runs are stored
             return {}
 
-    def _commit(self, job: Sequence[Settled], refuted: Mapping[str, set[str]]) -> None:
-        """Commit what became of the drafts of one job: what is said a second time before what is said first.
+    def _commit(self, settled: Settled, refuted: Mapping[str, set[str]]) -> None:
+        """Commit what became of the records of one job: what is said a second time before what is said first.
 
         Args:
-            job: what became of them.
+            settled: what became of them.
             refuted: the harnesses that first statements name and the content refutes, by trace.
         """
-        for settled in job:
-            self._tally.count.update(settled.count)
-            self._tally.outdated = self._tally.outdated or settled.outdated
-            self._note_what_is_known_of(settled)
-            for kind, said in settled.annotations.items():
-                for annotation in said:
-                    self._snapshot(harness_named(annotation["value"].get("harness") or {}))
-                if said:
-                    self._store.commit_annotations(kind, said)
-        for settled in job:
-            for draft in settled.drafts:
-                self._count(draft)
-                rows = [projection.row for projection in draft.projections]
-                refuting = [refuted.get(row.trace_id, set()) for row in rows if row.contradicted]
-                for fingerprint in {row.fingerprint for row in rows}.union(*refuting):
-                    self._snapshot(fingerprint)
-                self.segments += self._store.commit_segment(draft)
-
-    def _note_what_is_known_of(self, settled: Settled) -> None:
-        """Report what is known now of traces that were stored already, and which of them are contested."""
-        for (label, evidence), traces in settled.strengthened.items():
-            self._tally.harnesses[label] += traces
-            self._tally.evidence[evidence] += traces
-        decided = self._decided() if settled.disputed else {}
-        for trace_id, said in settled.disputed.items():
-            self._tally.note(list(contested(trace_id, said, trace_id in decided)))
+        for kind, said in settled.annotations.items():
+            for annotation in said:
+                self._snapshot(harness_named(annotation["value"].get("harness") or {}))
+            if said:
+                self._store.commit_annotations(kind, said)
+            if kind == STAMPS:
+                self._tally.refuted.doubt({annotation["trace"] for annotation in said})
+        for draft in settled.drafts:
+            self._count(draft)
+            rows = [projection.row for projection in draft.projections]
+            refuting = [refuted.get(row.trace_id, set()) for row in rows if row.contradicted]
+            for fingerprint in {row.fingerprint for row in rows}.union(*refuting):
+                self._snapshot(fingerprint)
+            if self._tally.refuted.findings:
+                self._tally.refuted.doubt({row.trace_id for row in rows if row.fingerprint is not None})
+            self.segments += self._store.commit_segment(draft)
 
     def _count(self, draft: SegmentDraft) -> None:
         for projection in draft.projections:
@@ -303,38 +260,24 @@ class _Run:
             self._snapshots.add(fingerprint)
 
 
-def _repeated(drafts: Sequence[SegmentDraft]) -> set[str]:
-    """Return the ids of traces that are in more than one draft."""
-    if len(drafts) < 2:
-        return set()
-    times = Counter(i for draft in drafts for i in {projection.row.id for projection in draft.projections})
-    return {identity.hex() for identity, count in times.items() if count > 1}
-
-
-def _closing(tally: _Tally, known: Mapping[str, Harness]) -> list[Finding]:
+def _closing(tally: Tally, known: Mapping[str, Harness]) -> list[Finding]:
     """Return what can be said only when all traces have been seen."""
-    reasons = {"refuted": tally.refuted, "outdated": tally.outdated}
-    found = list(dropped({reason: (tally.count[reason], first) for reason, first in reasons.items()}))
-    found += rederived(tally.count["rederived"])
-    for fingerprint, seen in tally.seen.items():
-        found += unseen(known[fingerprint], seen)
-    return found
+    found = rederived(tally.count["rederived"])
+    return [*found, *(one for fingerprint, seen in tally.seen.items() for one in unseen(known[fingerprint], seen))]
 
 
 def _report(
     corpus: Corpus,
-    tally: _Tally,
+    tally: Tally,
     sources: Sequence[Path],
     options: IngestOptions,
     known: Mapping[str, Harness],
     claims: Claims,
 ) -> IngestReport:
     count = tally.count
-    members = ("ingested", "duplicates", "strengthened", "contested", "reimported")
     count["skipped"] += tally.codes["journal-open"]
-    count["claims_dropped"] = count["refuted"] + count["outdated"]
     tally.note(_closing(tally, known))
-    if not any(count[name] for name in members) and not count["skipped"]:
+    if not any(count[name] for name in _READ) and not count["skipped"]:
         if tally.findings or any(source.resolve() != (corpus.root / INBOX).resolve() for source in sources):
             _refuse_all(tally, sources)
         # the pipeline of a new corpus begins with an empty inbox, and that is no failure
@@ -342,7 +285,8 @@ def _report(
     tally.note([*claims.findings, *corpus.left_out()])
     return IngestReport(
         findings=tuple(tally.findings),
-        **{name: count[name] for name in (*members, "refused", "skipped", "contradicted", "claims_dropped")},
+        **{name: count[name] for name in (*_READ, "refused", "skipped", "contradicted", "claims_dropped")},
+        contested=len(tally.contested),
         harnesses=dict(sorted(tally.harnesses.items())),
         evidence=dict(sorted(tally.evidence.items())),
         finding_counts=dict(sorted(tally.codes.items())),
@@ -350,7 +294,7 @@ def _report(
     )
 
 
-def _refuse_all(tally: _Tally, sources: Sequence[Path]) -> NoReturn:
+def _refuse_all(tally: Tally, sources: Sequence[Path]) -> NoReturn:
     named = ", ".join(source.name or str(source) for source in sources)
     refused = tally.count["refused"]
     if not tally.findings:

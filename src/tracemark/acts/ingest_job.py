@@ -24,9 +24,13 @@ from tracemark.importers.source import Job, read
 from tracemark.model.trace import FORMAT
 from tracemark.store.annotations import refused
 from tracemark.store.draft import DraftWriter, SegmentDraft
+from tracemark.store.layout import partition_of
 from tracemark.store.row import project
 from tracemark.store.segment import Packer, iterate
 from tracemark.store.state import harness_named
+
+PART = "part:"
+"""Begins the place of an embedded record in `JobResult.order`."""
 
 SHOWN = 100
 """How many findings of one code a job hands back; the rest is counted."""
@@ -59,7 +63,11 @@ class JobResult:
     """What a worker hands back."""
 
     drafts: list[SegmentDraft] = field(default_factory=list)
-    """One per partition, not yet named."""
+    """Those of each partition, not yet named."""
+    parts: list[SegmentDraft] = field(default_factory=list)
+    """The same for traces that are embedded in others: they only say of a known trace that it is a part."""
+    order: list[str] = field(default_factory=list)
+    """For each trace, in the order in which they were read, the partition of its draft, behind `PART` in `parts`."""
     refused: int = 0
     """How many records could not be read."""
     refusals: Path | None = None
@@ -71,8 +79,9 @@ class JobResult:
     `findings`, since only the caller sees whether the trace has its harness already."""
     refuted: dict[str, set[str]] = field(default_factory=dict)
     """Trace id to the fingerprints of those harnesses; a row of the trace names none."""
-    second: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    """(trace id, stamp) where a trace says one thing of its harness and its batch claims another."""
+    second: dict[int, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """Number in `order` to (trace id, stamp) where a trace says one thing of its harness and its batch claims another.
+    """
     findings: list[Finding] = field(default_factory=list)
     """At most `SHOWN` of each code."""
     count: Counter[str] = field(default_factory=Counter)
@@ -81,8 +90,6 @@ class JobResult:
     """Fingerprint of the harness that was claimed for all of the job; None when none was."""
     seen: Seen = field(default_factory=Seen)
     """What the traces show where one was claimed."""
-    embedded: set[str] = field(default_factory=set)
-    """Ids of traces that are embedded in others: they only say of a known trace that it is a part."""
     _said: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, found: Finding) -> None:
@@ -117,7 +124,7 @@ def work(job: IngestJob) -> JobResult:
             refusals.add(item)
         else:
             _add(item, stamper, claim, parts if item.embedded else writer, result)
-    result.drafts = writer.close() + parts.close()
+    result.drafts, result.parts = writer.close(), parts.close()
     refusals.close()
     return result
 
@@ -197,14 +204,16 @@ def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftW
     head = digest.canonical(statement, finite=True)
     line = line_of(head, item.source, item.trajectory_bytes)
     stored = {**statement, "source": item.source, "trajectory": item.trajectory}
-    writer.add(line, project(stored, trace_id, head))
+    projection = project(stored, trace_id, head)
+    writer.add(line, projection)
+    partition = partition_of(projection.row.fingerprint)
+    result.order.append(PART + partition if item.embedded else partition)
     if item.embedded:
-        result.embedded.add(trace_id)
         return
     if stamped.stamp.get("contradictions") and (named := harness_named(stamped.stamp)) is not None:
         result.refuted.setdefault(trace_id, set()).add(named)
     if stamped.second is not None:
-        result.second.append((trace_id, stamped.second))
+        result.second[len(result.order) - 1] = (trace_id, stamped.second)
     for found in stamped.findings:
         if found.code == CONTRADICTED:
             result.contradicted.append((trace_id, found))

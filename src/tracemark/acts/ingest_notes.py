@@ -12,7 +12,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.provenance import HARNESS, disputed
-from tracemark.acts.stamping import TRACE_DIGITS
+from tracemark.acts.stamping import TRACE_DIGITS, contradicted
 from tracemark.findings import Finding, finding
 from tracemark.harness.match import role_of
 from tracemark.harness.version import Harness
@@ -68,15 +68,26 @@ def contested(trace_id: str, said: Sequence[Statement], settled: bool) -> Iterat
     yield finding("contested", f"trace {short}", message, settling(short, conflicts))
 
 
+def refuted(trace_id: str, said: Sequence[Statement]) -> Finding:
+    """Return the finding that the content of a stored trace refutes the harness that is stated for it.
+
+    Args:
+        trace_id: the trace.
+        said: the statements in force about it, one of which is refuted.
+    """
+    stamp = next(one.harness for one in said if one.harness and one.harness.get("contradictions"))
+    return contradicted(f"trace {trace_id[:TRACE_DIGITS]}", trace_id, stamp)
+
+
 def dropped(reasons: Mapping[str, tuple[int, str | None]]) -> Iterator[Finding]:
     """Yield a finding for each reason for which claims were left out.
 
     Args:
         reasons: how many claims were `refuted` and how many `outdated`, and the place or the trace of the first.
     """
-    refuted, where = reasons["refuted"]
-    if refuted:
-        message = f"{_keep(refuted)}: the content refutes the one stated now"
+    number, where = reasons["refuted"]
+    if number:
+        message = f"{_keep(number)}: the content refutes the one stated now"
         yield finding("claim-dropped", where or "", message)
     outdated, trace = reasons["outdated"]
     if outdated:
@@ -86,9 +97,13 @@ def dropped(reasons: Mapping[str, tuple[int, str | None]]) -> Iterator[Finding]:
 
 
 def rederived(number: int) -> Iterator[Finding]:
-    """Yield the finding that `number` known traces keep a status which another `ingest.success_reward` gave them."""
+    """Yield the finding that known traces keep a status which another `ingest.success_reward` gave them.
+
+    Args:
+        number: how many records would give them another one.
+    """
     if number:
-        each = "1 trace keeps" if number == 1 else f"{number} traces keep"
+        each = "the trace of 1 record keeps" if number == 1 else f"the traces of {number} records keep"
         message = f"{each} the status that another value of it gave"
         yield finding("reward-rule-changed", f"{params.NAME}: ingest.success_reward", message)
 

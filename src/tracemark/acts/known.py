@@ -1,6 +1,8 @@
 """What ingest does with a trace that the store knows already.
 
 Invariants:
+- records are settled in the order in which they were read, each beside all that were in front of it, so what becomes of
+  one does not depend on how a source is cut into jobs;
 - nothing is stored twice: a draft that holds known traces is packed again without them;
 - nothing that is known is changed: what a copy adds becomes an annotation, and what it disputes makes the trace
   contested until somebody decides;
@@ -20,14 +22,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tracemark import __version__, digest
-from tracemark.acts.ingest_job import line_of
+from tracemark.acts.ingest_job import JobResult, line_of
+from tracemark.acts.job_records import Entry, batches, in_several, records_of
 from tracemark.acts.provenance import declared_name
-from tracemark.acts.readings import Readings, readings_of
+from tracemark.acts.readings import readings_of
 from tracemark.acts.worth import replaced, without_rederived_status
 from tracemark.model.annotation import build
 from tracemark.model.stamp import evidence_of, fingerprint_of
@@ -36,66 +38,32 @@ from tracemark.store.catalogue import Stored
 from tracemark.store.deciding import refuted_by
 from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.row import Projection, TraceRow, head_of, project_line, trajectory_slice
-from tracemark.store.segment import Location, iterate
 from tracemark.store.state import Statement, is_claim, is_refuted, join, names_another, relation
 from tracemark.store.store import Store
 
 TOOL = {"name": "ingest", "version": __version__}
 """Who makes the annotations of this module."""
 
-_BATCH = 256
-_NOWHERE = Location(0, 0, 0, 0)
-
-_Entry = tuple[bytes, Projection]
-
 
 @dataclass(slots=True)
 class Settled:
-    """What became of one draft."""
+    """What became of the records of one job."""
 
     drafts: list[SegmentDraft] = field(default_factory=list)
     """What is left to commit; empty when everything was known."""
     annotations: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {kind: [] for kind in INGESTED})
     """New statements, by kind."""
     count: Counter[str] = field(default_factory=Counter)
-    """`ingested`, `duplicates`, `strengthened`, `contested`, `reimported`; `outdated`: claims that are left out
-    because their name meant the harness that the trace has when it was stored; and `rederived`: statuses that are left
-    out because the known one was made of the same reward under another `ingest.success_reward`."""
-    outdated: str | None = None
-    """The first trace of an `outdated` claim."""
+    """Records: `ingested`, `reimported`, `duplicates`, `strengthened`, `disputing`, of which each is one; and
+    `rederived`: those whose status is left out because the known one was made of the same reward under another
+    `ingest.success_reward`."""
+    outdated: dict[str, None] = field(default_factory=dict)
+    """Traces, in order, of which a claim is left out because its name meant the harness that they have when they were
+    stored."""
     disputed: dict[str, list[Statement]] = field(default_factory=dict)
     """What is said of each trace that statements disagree about since now."""
     strengthened: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Known traces of which more is known now, by the label of their harness (`-` for none) and their evidence."""
-
-
-@dataclass(slots=True)
-class JobContext:
-    """What is known of one job beside its drafts, which are settled one after the other before any is committed."""
-
-    name: str | None = None
-    """The name by which the harness was claimed; None when nobody claimed one, or by its fingerprint."""
-    second: Mapping[str, Sequence[dict[str, Any]]] = field(default_factory=dict)
-    """Trace id to the claimed stamps, where the trace itself says something else of its harness."""
-    repeated: Collection[str] = frozenset()
-    """Ids of traces that are in more than one draft of the job."""
-    embedded: Collection[str] = frozenset()
-    """Ids of traces that are embedded in others: of known ones they say that they are parts, others are dropped."""
-    judged: set[str] = field(default_factory=set)
-    """Those of `second` that have been settled."""
-    fresh: dict[str, Stored] = field(default_factory=dict)
-    """Those of `repeated` that an earlier draft will store."""
-    said: dict[str, list[Statement]] = field(default_factory=dict)
-    """What has been said of those of `repeated` that an earlier draft states again or anew."""
-    records: dict[str, set[str]] = field(default_factory=dict)
-    """Which raw records are known to hold those of `repeated` that an earlier draft holds."""
-
-    def name_of(self, trace_id: str, statement: Statement) -> str | None:
-        """Return the name by which the stamp of a copy was claimed; None when the copy says it of itself."""
-        if trace_id not in self.second:
-            return self.name
-        declared = (statement.harness or {}).get("declared")
-        return self.name if declared in [stamp.get("declared") for stamp in self.second[trace_id]] else None
+    """Records that say more of a known trace, by the label of its harness since (`-` for none) and its evidence."""
 
 
 class Known:
@@ -113,36 +81,29 @@ class Known:
         self._folder = folder
         self._present = present
 
-    def settle(self, draft: SegmentDraft, context: JobContext) -> Settled:
-        """Return what of a draft is new, and what its traces, new or known, say more than once.
-
-        Args:
-            draft: what one job made for one partition.
-            context: that of its job.
+    def settle(self, result: JobResult) -> Settled:
+        """Return what the records of a job are, each beside what is stored and beside those in front of it.
 
         Raises:
             IntegrityError: when a stored statement that must be compared is damaged.
         """
-        rows = [projection.row for projection in draft.projections]
-        known = self._lookup([row.trace_id for row in rows])
-        known |= {row.trace_id: context.fresh[row.trace_id] for row in rows if row.trace_id in context.fresh}
-        if all(row.trace_id in context.embedded and row.trace_id not in known for row in rows):
+        job = _Job(Settled(), result.name)
+        shared = {trace_id for trace_id, _ in result.second.values()} | in_several([*result.drafts, *result.parts])
+        mixed = [draft for draft in result.drafts if not self._is_plain(draft, shared, job)]
+        mixed += [draft for draft in result.parts if self._is_known(draft, shared, job)]
+        if mixed:
+            self._settle_each(
+                records_of(result, mixed), DraftWriter(self._folder, f"{mixed[0].temporary.name}.new"), job
+            )
+        for draft in (*mixed, *result.parts):
             draft.discard()
-            return Settled()
-        readings = readings_of(self._stores, draft, (row for row in rows if row.trace_id not in known))
-        if not any(row.trace_id in context.second or row.trace_id in context.repeated for row in rows):
-            if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
-                return Settled([draft], count=Counter(ingested=len(rows)))
-            if len(known) == len(rows) and all(_same(known[row.trace_id].row, row) for row in rows):
-                draft.discard()
-                return Settled(count=Counter(duplicates=len(rows)))
-        return self._pack_again(draft, known, readings, context)
+        return job.settled
 
     def among(self, ids: Iterable[str]) -> set[str]:
         """Return those of `ids` that are stored."""
         return set(self._lookup(list(ids)))
 
-    def standing(self, ids: Collection[str], stamps: Mapping[str, str | None]) -> set[str]:
+    def standing(self, ids: Iterable[str], stamps: Mapping[str, str | None]) -> set[str]:
         """Return those of `ids` that count under a harness, whatever else was stated for them and refuted.
 
         Args:
@@ -154,88 +115,117 @@ class Known:
         """
         return {
             trace_id
-            for trace_id, said in self._statements(ids).items()
+            for some in batches(ids)
+            for trace_id, said in self._statements(some).items()
             if (trace_id in stamps and stamps[trace_id] not in refuted_by(said)) or fingerprint_of(join(said).harness)
         }
 
-    def _pack_again(
-        self, draft: SegmentDraft, known: Mapping[str, Stored], readings: Readings, context: JobContext
-    ) -> Settled:
-        settled = Settled()
-        writer = DraftWriter(self._folder, draft.temporary.name + ".new")
-        times = Counter(projection.row.trace_id for projection in draft.projections)
-        said: dict[str, list[Statement]] = {}
-        records: dict[str, set[str]] = {}
-        lines = (line for _, line in iterate(draft.temporary))
-        for entries in _batches(zip(lines, draft.projections, strict=True)):
-            said = {trace_id: said[trace_id] for trace_id in said if times[trace_id] > 1}
-            again = {trace_id for trace_id in _restated(entries, known, context) if trace_id not in said}
-            said |= self._statements(again - context.said.keys())
-            said |= {trace_id: context.said[trace_id] for trace_id in again & context.said.keys()}
-            records = {trace_id: records[trace_id] for trace_id in records if times[trace_id] > 1}
-            records |= self._records(entries, known, context, records)
-            for line, projection in entries:
-                row, trace_id = projection.row, projection.row.trace_id
-                stored = known.get(trace_id)
-                if stored is None and trace_id in context.embedded:
-                    continue
-                if stored is not None and stored.row.head == row.head:
-                    settled.count["duplicates"] += 1
-                elif trace_id in said:
-                    self._repeat(_statement(line, row), said[trace_id], trace_id, context, settled)
-                elif trace_id in readings.newer:
-                    settled.count["duplicates"] += 1
-                    continue
-                else:
-                    line, projection = _new((line, projection), readings.older.get(trace_id), settled)
-                    writer.add(line, projection)
-                    if times[trace_id] > 1 or trace_id in context.second or trace_id in context.repeated:
-                        said[trace_id] = [_statement(line, row)]
-                    if trace_id in context.repeated:
-                        context.fresh[trace_id] = Stored(projection.row, draft.name, _NOWHERE)
-                if trace_id in context.second:
-                    self._contest(trace_id, said.setdefault(trace_id, []), context, settled)
-                _remember(line, row, records.setdefault(trace_id, {row.raw_digest}), settled)
-                if trace_id in context.repeated:
-                    context.records[trace_id] = records[trace_id]
-                    context.said |= {trace_id: said[trace_id]} if trace_id in said else {}
-        draft.discard()
-        settled.drafts = writer.close()
-        return settled
+    def said_of(self, trace_id: str) -> list[Statement]:
+        """Return the statements in force about a stored trace."""
+        return self._statements([trace_id])[trace_id]
 
-    def _contest(self, trace_id: str, said: list[Statement], context: JobContext, settled: Settled) -> None:
-        """Judge, once, what is claimed for a trace that says something else of itself."""
-        if trace_id in context.judged:
+    def _is_plain(self, draft: SegmentDraft, shared: set[str], job: _Job) -> bool:
+        """Settle a draft of which all traces are new, or all known by the same records, and return whether it is one.
+
+        Args:
+            draft: what one job made for one partition.
+            shared: traces of which more than that draft says something.
+            job: takes what became of it, or what is known of its traces.
+        """
+        rows = [projection.row for projection in draft.projections]
+        known = self._lookup([row.trace_id for row in rows])
+        readings = readings_of(self._stores, draft, (row for row in rows if row.trace_id not in known))
+        if shared.isdisjoint(row.trace_id for row in rows):
+            if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
+                job.settled.drafts.append(draft)
+                job.settled.count["ingested"] += len(rows)
+                return True
+            if len(known) == len(rows) and all(_same(known[row.trace_id].row, row) for row in rows):
+                draft.discard()
+                job.settled.count["duplicates"] += len(rows)
+                return True
+        job.take(rows, known)
+        job.older |= readings.older
+        job.newer |= readings.newer
+        return False
+
+    def _is_known(self, part: SegmentDraft, shared: set[str], job: _Job) -> bool:
+        """Return whether any trace of a draft of embedded documents may be a trace of its own."""
+        rows = [projection.row for projection in part.projections]
+        known = self._lookup([row.trace_id for row in rows])
+        job.take(rows, known)
+        return bool(known) or not shared.isdisjoint(row.trace_id for row in rows)
+
+    def _settle_each(self, entries: Iterable[Entry], writer: DraftWriter, job: _Job) -> None:
+        for batch in batches(entries):
+            job.forget()
+            job.said |= self._statements(set(_restated(batch, job)))
+            job.records |= self._records(batch, job)
+            for entry in batch:
+                self._settle_one(entry, writer, job)
+        job.settled.drafts += writer.close()
+
+    def _settle_one(self, entry: Entry, writer: DraftWriter, job: _Job) -> None:
+        row, settled = entry.projection.row, job.settled
+        trace_id = row.trace_id
+        stored, said = job.known.get(trace_id), job.said.get(trace_id)
+        if entry.embedded and stored is None and said is None:
             return
-        context.judged.add(trace_id)
-        for stamp in context.second[trace_id]:
-            second = Statement("", harness=stamp)
-            if self._is_outdated(second, said, context.name):
-                _leave_out(trace_id, settled)
-            else:
-                settled.count["contested"] += _add(said, second, trace_id, settled) == "contests"
+        if stored is not None and stored.row.head == row.head:
+            became = "duplicates"
+        elif said is not None:
+            became = self._repeat(entry, said, job)
+        elif trace_id in job.newer:
+            settled.count["duplicates"] += 1
+            return
+        else:
+            older = job.older.get(trace_id)
+            became = "ingested" if older is None else "reimported"
+            writer.add(*_superseding(entry, older))
+            if entry.claim is not None or job.times[trace_id] > 1:
+                job.said[trace_id] = [_statement(entry.line, row)]
+        if self._disputes(entry, job) and became in ("duplicates", "strengthened"):
+            became = "disputing"
+        settled.count[became] += 1
+        if became == "strengthened":
+            stamp = join(job.said[trace_id]).harness
+            fingerprint = fingerprint_of(stamp)
+            label = (declared_name(stamp) or fingerprint) if fingerprint is not None else "-"
+            settled.strengthened[label, evidence_of(stamp)] += 1
+        _remember(entry.line, row, job.records.setdefault(trace_id, {row.raw_digest}), settled)
 
-    def _repeat(
-        self, statement: Statement, said: list[Statement], trace_id: str, context: JobContext, settled: Settled
-    ) -> None:
-        """Judge one more copy of a trace by what was said of it, and remember what the copy says."""
+    def _disputes(self, entry: Entry, job: _Job) -> bool:
+        """Judge what is claimed for a trace that says something else of itself; return whether it disputes that."""
+        if entry.claim is None:
+            return False
+        trace_id = entry.projection.row.trace_id
+        claim, said = Statement("", harness=entry.claim), job.said[trace_id]
+        if self._is_outdated(claim, said, job.name):
+            job.settled.outdated[trace_id] = None
+            return False
+        return _add(said, claim, trace_id, job.settled) == "contests"
+
+    def _repeat(self, entry: Entry, said: list[Statement], job: _Job) -> str:
+        """Judge one more copy of a trace by what was said of it, and remember what the copy says.
+
+        Returns:
+            What the record is: `duplicates`, `strengthened` or `disputing`.
+        """
+        row, settled = entry.projection.row, job.settled
+        statement = _statement(entry.line, row)
         silent = without_rederived_status(statement, said)
         if silent is not None:
             settled.count["rederived"] += 1
             statement = silent
-        if self._is_outdated(statement, said, context.name_of(trace_id, statement)):
-            _leave_out(trace_id, settled)
+        # what a copy says of itself was stated by no name
+        if self._is_outdated(statement, said, job.name if entry.claim is None else None):
+            settled.outdated[row.trace_id] = None
             statement = statement._replace(harness=None)
         halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
-        effects = {_add(said, half, trace_id, settled) for half in (*halves, statement._replace(harness=None))}
-        named = {"contests": "contested", "strengthens": "strengthened", "nothing": "duplicates"}
-        became = next(word for effect, word in named.items() if effect in effects)
-        settled.count[became] += 1
-        if became == "strengthened":
-            stamp = join(said).harness
-            fingerprint = fingerprint_of(stamp)
-            label = (declared_name(stamp) or fingerprint) if fingerprint is not None else "-"
-            settled.strengthened[label, evidence_of(stamp)] += 1
+        halves.append(statement._replace(harness=None))
+        effects = {_add(said, half, row.trace_id, settled) for half in halves}
+        named = {"contests": "disputing", "strengthens": "strengthened", "nothing": "duplicates"}
+        return next(word for effect, word in named.items() if effect in effects)
 
     def _is_outdated(self, claim: Statement, said: Sequence[Statement], name: str | None) -> bool:
         """Return whether a claim that was made by `name` disagrees only because that means another harness by now.
@@ -253,17 +243,11 @@ class Known:
             for other in said
         )
 
-    def _records(
-        self,
-        entries: Iterable[_Entry],
-        known: Mapping[str, Stored],
-        context: JobContext,
-        present: Collection[str],
-    ) -> dict[str, set[str]]:
-        """Return which raw records are known to hold those known traces of which the entry may be another record."""
-        rows = [projection.row for _, projection in entries]
-        ids = {row.trace_id for row in rows if row.trace_id in known and row.trace_id not in present}
-        found = {trace_id: context.records.get(trace_id, {known[trace_id].row.raw_digest}) for trace_id in ids}
+    def _records(self, entries: Iterable[Entry], job: _Job) -> dict[str, set[str]]:
+        """Return which raw records are known to hold those known traces of which an entry may be another record."""
+        rows = [entry.projection.row for entry in entries]
+        ids = {row.trace_id for row in rows if row.trace_id in job.known and row.trace_id not in job.records}
+        found = {trace_id: {job.known[trace_id].row.raw_digest} for trace_id in ids}
         others = {row.trace_id for row in rows if row.trace_id in ids and row.raw_digest not in found[row.trace_id]}
         for store in self._stores:
             for trace_id, raws in store.records(others).items():
@@ -279,24 +263,61 @@ class Known:
     def _statements(self, ids: Collection[str]) -> dict[str, list[Statement]]:
         found: dict[str, list[Statement]] = {}
         for store in self._stores:
+            # a run that only tries says in its own store what it says of the traces of the other
+            found = {trace_id: _with_tried(said, store, trace_id) for trace_id, said in found.items()}
             found |= store.statements(ids)
         return found
 
 
-def _batches(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
-    """Yield entries in lists, so that the statements of many traces are read at once, and of not too many."""
-    source = iter(entries)
-    while batch := list(islice(source, _BATCH)):
-        yield batch
+@dataclass(slots=True)
+class _Job:
+    """One job while it is settled."""
+
+    settled: Settled
+    name: str | None
+    """The name by which the harness was claimed; None when nobody claimed one, or by its fingerprint."""
+    known: dict[str, Stored] = field(default_factory=dict)
+    """The traces that were stored before the job."""
+    older: dict[str, list[str]] = field(default_factory=dict)
+    newer: set[str] = field(default_factory=set)
+    """What other versions of an importer made of its records, see `Readings`."""
+    times: Counter[str] = field(default_factory=Counter)
+    """How many records hold each trace."""
+    said: dict[str, list[Statement]] = field(default_factory=dict)
+    """What has been said of the traces that must be compared."""
+    records: dict[str, set[str]] = field(default_factory=dict)
+    """Which raw records are known to hold them."""
+
+    def take(self, rows: Iterable[TraceRow], known: Mapping[str, Stored]) -> None:
+        """Take in the rows of a draft that is settled record by record, and which of its traces are known."""
+        self.times.update(row.trace_id for row in rows)
+        self.known.update(known)
+
+    def forget(self) -> None:
+        """Forget what was said of traces of which no further record comes."""
+        self.said = {trace_id: said for trace_id, said in self.said.items() if self.times[trace_id] > 1}
+        self.records = {trace_id: held for trace_id, held in self.records.items() if self.times[trace_id] > 1}
 
 
-def _restated(entries: Iterable[_Entry], known: Mapping[str, Stored], context: JobContext) -> Iterator[str]:
+def _restated(entries: Iterable[Entry], job: _Job) -> Iterator[str]:
     """Yield the ids of known traces of which a copy says something else than the first, or of which a claim does."""
-    for _, projection in entries:
-        row = projection.row
-        stored = known.get(row.trace_id)
-        if stored is not None and (stored.row.head != row.head or row.trace_id in context.second):
+    for entry in entries:
+        row = entry.projection.row
+        stored = job.known.get(row.trace_id)
+        if stored is not None and row.trace_id not in job.said and (stored.row.head != row.head or entry.claim):
             yield row.trace_id
+
+
+def _with_tried(said: list[Statement], store: Store, trace_id: str) -> list[Statement]:
+    """Return statements about a trace of another store, with those about it that `store` holds."""
+    for kind in (STAMPS, OUTCOMES):
+        for note in store.annotations(kind, trace_id):
+            value, gone = note.value["value"], note.value.get("supersedes", ())
+            source = note.value["tool"].get("parameters", {}).get("source")
+            said = [one._replace(harness=None) if one.digest in gone else one for one in said]
+            facts = {name: value.get(name) for name in ("harness", "run", "outcome")}
+            said.append(Statement(digest.of(note.value), **facts, source=source))
+    return said
 
 
 def _same(stored: TraceRow, row: TraceRow) -> bool:
@@ -310,15 +331,6 @@ def _remember(line: bytes, row: TraceRow, records: set[str], settled: Settled) -
         records.add(row.raw_digest)
         value = {"source": head_of(line)["source"]}
         settled.annotations[SOURCES].append(build(SOURCES, value, TOOL, row.trace_id))
-
-
-def _new(entry: _Entry, older: list[str] | None, settled: Settled) -> _Entry:
-    if older is None:
-        settled.count["ingested"] += 1
-        return entry
-    settled.count["reimported"] += 1
-    line = _superseding(entry[0], older)
-    return line, project_line(line)
 
 
 def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled) -> str:
@@ -349,19 +361,17 @@ def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled
     return effect
 
 
-def _leave_out(trace_id: str, settled: Settled) -> None:
-    settled.count["outdated"] += 1
-    settled.outdated = settled.outdated or trace_id
-
-
 def _statement(line: bytes, row: TraceRow) -> Statement:
     head = head_of(line)
     return Statement(row.head_digest, head["harness"], head["run"], head["outcome"], row.label)
 
 
-def _superseding(line: bytes, ids: list[str]) -> bytes:
-    """Return the line, its source naming the traces that it replaces."""
-    head = head_of(line)
+def _superseding(entry: Entry, ids: list[str] | None) -> tuple[bytes, Projection]:
+    """Return line and projection of a record, its source naming the traces that it replaces, if it replaces any."""
+    if ids is None:
+        return entry.line, entry.projection
+    head = head_of(entry.line)
     source = {**head["source"], "supersedes": ids}
     statement = {name: head[name] for name in ("harness", "outcome", "run")}
-    return line_of(digest.canonical(statement), source, trajectory_slice(line))
+    line = line_of(digest.canonical(statement), source, trajectory_slice(entry.line))
+    return line, project_line(line)

@@ -90,7 +90,7 @@ class Stamper:
             result.stamp = {**result.stamp, "observed": {**result.stamp.get("observed", {}), **imported.observed}}
         for stamp in (result.stamp, result.second or {}):
             if stamp.get("contradictions"):
-                result.findings.append(_contradicted(imported.where, trace_id, stamp))
+                result.findings.append(contradicted(imported.where, trace_id, stamp))
         return result
 
     def _carried(self, carried: Mapping[str, Any], content: Content) -> dict[str, Any]:
@@ -193,7 +193,14 @@ def _carried_evidence(part: Mapping[str, Any] | None, digest: str) -> str:
     return part["evidence"] if part is not None and part["digest"] == digest else "unrecorded"
 
 
-def _contradicted(where: str, trace_id: str, stamp: Mapping[str, Any]) -> Finding:
+def contradicted(where: str, trace_id: str, stamp: Mapping[str, Any]) -> Finding:
+    """Return the finding that the content of a trace refutes the harness that a stamp states for it.
+
+    Args:
+        where: its place.
+        trace_id: its id.
+        stamp: the stamp, which lists the contradictions.
+    """
     name = declared_name(stamp) or "the harness stated"
     message = f"trace {trace_id[:TRACE_DIGITS]} was not made by {name}: {worded(stamp['contradictions'])}"
     return finding(CONTRADICTED, where, message, f"tracemark audit {trace_id[:TRACE_DIGITS]}")

@@ -477,8 +477,8 @@ def test_a_dry_run_reports_what_the_run_will_and_stores_nothing(desk) -> None:
     done = desk.ingest(harness="desk_a")
     assert plain(tried) == plain(done)
     assert {name: n for name, n in plain(done).items() if isinstance(n, int)} == {
-        "ingested": 3, "duplicates": 2, "strengthened": 2, "contested": 1,
-        "reimported": 0, "refused": 1, "skipped": 0, "contradicted": 1, "claims_dropped": 0,
+        "ingested": 3, "duplicates": 2, "strengthened": 2, "disputing": 0, "reimported": 0, "refused": 1,
+        "skipped": 0, "contested": 1, "contradicted": 1, "claims_dropped": 0,
     }  # fmt: skip
 
 

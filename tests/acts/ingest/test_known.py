@@ -31,11 +31,12 @@ CLOCK = FixedClock("2026-01-31T12:00:00Z", 1)
 
 
 def counts(report: IngestReport) -> dict[str, int]:
-    """Return what became of the traces, without zeros."""
+    """Return what became of the records and their traces, without zeros."""
     names = (
         "ingested",
         "duplicates",
         "strengthened",
+        "disputing",
         "contested",
         "reimported",
         "refused",
@@ -129,7 +130,7 @@ def test_records_are_remembered_also_within_one_file_and_where_they_say_more(des
 def test_records_of_one_trace_in_two_partitions_of_a_job_are_remembered(desk) -> None:
     path = desk.write("runs.jsonl", desk.recorded("t-1", "desk_a"), desk.document("t-1"))
     desk.sibling("desk_d", 20)
-    assert counts(desk.ingest(path, harness="desk_d")) == {"ingested": 1, "contested": 2}
+    assert counts(desk.ingest(path, harness="desk_d")) == {"ingested": 1, "disputing": 1, "contested": 1}
     assert len(records(desk)) == 2
     desk.check()
 
@@ -216,7 +217,7 @@ def test_what_a_second_copy_in_the_same_file_adds_is_kept(desk) -> None:
 def test_two_verdicts_that_differ_contest_the_trace(desk) -> None:
     desk.ingest(desk.write("one.jsonl", desk.carrying("t-1", **outcome("success"))))
     report = desk.ingest(desk.write("two.jsonl", desk.carrying("t-1", **outcome("failure"))))
-    assert counts(report) == {"contested": 1}
+    assert counts(report) == {"disputing": 1, "contested": 1}
     assert report.exit_code == 0
     state = desk.state("t-1")
     assert state.conflicts == ("outcome.status",)
@@ -264,7 +265,7 @@ def test_a_status_that_another_parameter_made_of_the_same_reward_disputes_nothin
     assert dry.findings == report.findings
     assert counts(report) == {"duplicates": 3}
     assert [(one.code, one.severity) for one in report.findings] == [("reward-rule-changed", Severity.WARNING)]
-    assert report.findings[0].message.startswith("2 traces keep")
+    assert report.findings[0].message.startswith("the traces of 2 records keep")
     assert report.exit_code == 0
     params.write_text("ingest:\n  success_reward: 1.0\n")
     again = desk.ingest(path)
@@ -278,14 +279,14 @@ def test_what_else_such_a_copy_says_is_kept_and_what_it_disputes_is_disputed(des
     assert counts(desk.ingest(chat(desk, 1.0, task="t-0"))) == {"strengthened": 1}
     assert desk.annotations("outcomes")[0]["value"]["run"]["task"] == "t-0"
     # another reward, and a verdict of the source's own, are statements
-    assert counts(desk.ingest(chat(desk, 0.5))) == {"contested": 1}
-    assert counts(desk.ingest(chat(desk, 1.0, success=False))) == {"contested": 1}
+    assert counts(desk.ingest(chat(desk, 0.5))) == {"disputing": 1, "contested": 1}
+    assert counts(desk.ingest(chat(desk, 1.0, success=False))) == {"disputing": 1, "contested": 1}
 
 
 def test_a_third_verdict_is_kept_as_well(desk) -> None:
     for number, status in enumerate(("success", "failure", "error")):
         report = desk.ingest(desk.write(f"{number}.jsonl", desk.carrying("t-1", **outcome(status))))
-    assert counts(report) == {"contested": 1}
+    assert counts(report) == {"disputing": 1, "contested": 1}
     assert {note["value"]["outcome"]["status"] for note in desk.annotations("outcomes")} == {"failure", "error"}
     assert counts(desk.ingest()) == {"duplicates": 3}
 
@@ -295,7 +296,7 @@ def test_claims_of_two_harnesses_that_both_fit_contest_the_trace_until_somebody_
     path = desk.write("runs.jsonl", desk.document("t-1"))
     desk.ingest(path, harness="desk_a")
     report = desk.ingest(path, harness="desk_d")
-    assert (counts(report), report.exit_code) == ({"contested": 1}, 0)
+    assert (counts(report), report.exit_code) == ({"disputing": 1, "contested": 1}, 0)
     state = desk.state("t-1")
     assert state.contested
     (found,) = report.findings
@@ -451,7 +452,7 @@ def test_a_version_that_bears_the_label_of_another_one_is_another_harness(desk) 
     relabel(desk, "desk_d", "desk_a")
     path = desk.write("runs.jsonl", desk.document("t-1"))
     desk.ingest(path, harness="desk_a")
-    assert counts(desk.ingest(path, harness="desk_d")) == {"contested": 1}
+    assert counts(desk.ingest(path, harness="desk_d")) == {"disputing": 1, "contested": 1}
     assert desk.state("t-1").row.fingerprint is None
 
 
@@ -462,7 +463,7 @@ def test_a_name_that_moved_to_another_folder_is_another_harness_while_the_first_
     versions = desk.root / "harness_versions"
     (versions / "desk_a").rename(versions / "desk_old")
     (versions / "desk_d").rename(versions / "desk_a")
-    assert counts(desk.ingest(path, harness="desk_a")) == {"contested": 1}
+    assert counts(desk.ingest(path, harness="desk_a")) == {"disputing": 1, "contested": 1}
 
 
 def test_two_copies_of_a_run_in_one_file_leave_out_one_claim_by_an_outdated_name(desk) -> None:
@@ -477,13 +478,13 @@ def test_two_copies_of_a_run_in_one_file_leave_out_one_claim_by_an_outdated_name
 
 
 @pytest.mark.parametrize("partitions", [1, 2])
-def test_a_claim_by_an_outdated_name_is_counted_once_for_each_record(desk, partitions: int) -> None:
+def test_a_trace_of_which_a_claim_by_an_outdated_name_is_left_out_is_counted_once(desk, partitions: int) -> None:
     recorded = desk.recorded("t-1", "desk_a")
     path = desk.write("runs.jsonl", recorded)
     desk.ingest(path, harness="desk_a")
     edit(desk)
     desk.write("runs.jsonl", recorded, recorded if partitions == 1 else desk.document("t-1"))
-    assert counts(desk.ingest(path, harness="desk_a")) == {"duplicates": 2, "claims_dropped": 2}
+    assert counts(desk.ingest(path, harness="desk_a")) == {"duplicates": 2, "claims_dropped": 1}
 
 
 def test_what_comes_with_a_name_that_means_another_harness_now_is_kept(desk) -> None:
@@ -544,7 +545,7 @@ def test_what_a_recorder_stated_is_never_replaced_by_a_claim(desk) -> None:
     path = desk.write("runs.jsonl", desk.recorded("t-1", "desk_b", by="desk_a"))
     assert counts(desk.ingest(path)) == {"ingested": 1, "contradicted": 1}
     bare = desk.write("bare.jsonl", desk.document("t-1"))
-    assert counts(desk.ingest(bare, harness="desk_a")) == {"contested": 1}
+    assert counts(desk.ingest(bare, harness="desk_a")) == {"disputing": 1, "contested": 1}
     assert desk.state("t-1").row.fingerprint is None
 
 
