@@ -124,6 +124,24 @@ def require_regular(path: Path) -> None:
         raise IrregularFileError(f"it is {what}, no file", where=path.name, hint=IN_THE_WAY.format("file"))
 
 
+def own_file(path: Path) -> Path:
+    """Return the file that is written where `path` is: itself, or what it is a link to.
+
+    Raises:
+        IrregularFileError: when that lies outside the folder of `path`, where it may be another corpus's as well.
+    """
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if not target.is_relative_to(os.path.realpath(path.parent)):
+        raise IrregularFileError(
+            f"it is a link to {target}, outside the corpus, which is not written",
+            where=path.name,
+            hint=f"put a file {path.name} in place of the link",
+        )
+    return target
+
+
 def is_there(path: Path) -> bool:
     """Return whether anything is at a path, a link that leads nowhere as well; True where nobody can tell."""
     try:

@@ -6,8 +6,11 @@ import errno
 import multiprocessing
 import os
 import random
+import resource
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +23,7 @@ from hypothesis import strategies as st
 from tracemark import digest
 from tracemark.clock import FixedClock
 from tracemark.durable import lock
-from tracemark.errors import LedgerChainError, LockedError, NewerFormatError, UsageError
+from tracemark.errors import IrregularFileError, LedgerChainError, LockedError, NewerFormatError, UsageError
 from tracemark.ledger import chain
 from tracemark.ledger.entry import Entry
 from tracemark.model.decision import Kind
@@ -310,22 +313,59 @@ def test_an_entry_whose_sync_failed_is_not_acknowledged_nor_synced_again(tmp_pat
     assert disk.asked[str(ledger)] == 1
 
 
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """Let no file grow beyond `size` bytes, so that a write takes a part, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("room", [0, 100])
 @pytest.mark.parametrize("earlier", [0, 1])
-def test_a_write_that_takes_a_part_is_an_error_and_leaves_a_torn_end_that_is_named(
-    ledger: Path, monkeypatch: pytest.MonkeyPatch, earlier: int
+def test_a_ledger_for_which_there_is_no_room_stays_as_it_was_and_the_decision_can_be_made_again(
+    ledger: Path, earlier: int, room: int
 ) -> None:
     for _ in range(earlier):
         accept(ledger)
     whole = ledger.read_bytes() if earlier else b""
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[: len(data) // 2]))
-    with pytest.raises(OSError, match="take the half-written last line out") as caught:
+    with room_for(len(whole) + room), pytest.raises(OSError, match=r"No space left|File too large"):
         accept(ledger, B)
-    assert caught.value.errno == errno.ENOSPC
-    assert codes(ledger) == ["ledger-torn-line"]
-    monkeypatch.undo()
-    ledger.write_bytes(whole)
+    assert ledger.read_bytes() == whole
     entry = accept(ledger, B)
+    assert chain.read(ledger).heads == (entry.digest,)
+    assert len(chain.read(ledger).entries) == earlier + 1
+
+
+def test_a_line_whose_sync_failed_is_no_decision(ledger: Path, disk) -> None:
+    accept(ledger)
+    whole = ledger.read_bytes()
+    disk.failing["ledger.jsonl"] = 1
+    with pytest.raises(OSError, match="the sync failed"):
+        accept(ledger, B)
+    assert ledger.read_bytes() == whole
+
+
+def test_a_link_out_of_the_corpus_is_not_written_through(tmp_path: Path) -> None:
+    outside, ledger = tmp_path / "outside.jsonl", tmp_path / "corpus" / "ledger.jsonl"
+    outside.touch()
+    ledger.parent.mkdir()
+    ledger.symlink_to(outside)
+    assert chain.read(ledger) == chain.Chain()
+    with pytest.raises(IrregularFileError, match="outside the corpus"):
+        accept(ledger)
+    assert outside.read_bytes() == b""
+
+
+def test_a_link_within_the_corpus_stays_one_and_what_it_leads_to_is_written(ledger: Path) -> None:
+    (ledger.parent / "config").mkdir()
+    ledger.symlink_to("config/ledger.jsonl")
+    (ledger.parent / "config" / "ledger.jsonl").touch()
+    entry = accept(ledger)
+    assert ledger.is_symlink()
     assert chain.read(ledger).heads == (entry.digest,)
 
 

@@ -22,7 +22,7 @@ from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store, place_of
 from tracemark.acts.provenance import content_in, worded
 from tracemark.acts.pulled import resolve
 from tracemark.clock import Clock
-from tracemark.durable import lock, make_folder
+from tracemark.durable import lock, make_folder, own_file
 from tracemark.errors import NegativeAnswerError
 from tracemark.findings import Finding, Report, Severity
 from tracemark.harness import snapshot
@@ -30,7 +30,7 @@ from tracemark.harness.check import check
 from tracemark.harness.match import Matcher
 from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
-from tracemark.ledger.params_file import own_file, set_accepted
+from tracemark.ledger.params_file import set_accepted
 from tracemark.model.decision import Kind
 from tracemark.store.deciding import settling
 from tracemark.store.layout import Layout
@@ -98,7 +98,8 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
     Raises:
         UnknownNameError: when nothing answers to `name`.
         NegativeAnswerError: when the harness has findings of severity error.
-        ParamsError: when params.yaml cannot be read, or is a link out of the corpus; then nothing is written.
+        ParamsError: when params.yaml cannot be read; then nothing is written.
+        IrregularFileError: when params.yaml or the ledger is a link out of the corpus; then nothing is written.
         UsageError: when the reason is empty.
         LedgerChainError: when the ledger does not verify.
     """

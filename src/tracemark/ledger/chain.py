@@ -9,8 +9,10 @@ Invariants:
 - an entry descends from what its maker had read and from nothing else: whoever adds one passes the chain on which it
   was decided, and what came into the file since then stands beside it;
 - entries that are added together are one write of whole lines, synced before any is acknowledged, under a lock;
+- a write that fails (no room, a sync that failed) leaves the file as it was;
 - nothing is added to a ledger that does not verify, and nothing in it is dropped: a half-written last line, which a
-  kill can leave, is an error until somebody has taken it out by hand. Its entry was never acknowledged.
+  kill can leave, is an error until somebody has taken it out by hand. Its entry was never acknowledged;
+- a link is followed within the corpus only: what lies elsewhere may be another corpus's ledger as well.
 
 What verifying proves: each line is the one that was written, and every parent is there. What it cannot prove: that no
 newest entries were cut off. The history of the file in git shows that.
@@ -36,6 +38,7 @@ from tracemark.durable import (
     is_there,
     lock,
     make_folder,
+    own_file,
     read_regular,
     sync_folder,
     why_unread,
@@ -132,6 +135,7 @@ def append(path: Path, seen: Chain, draft: Draft, clock: Clock) -> Entry:
     Raises:
         UsageError: when the reason is empty or the subject does not fit the kind.
         LedgerChainError: when the ledger does not verify, or no longer holds what was seen; then nothing is added.
+        IrregularFileError: when the ledger is a link that leads out of the corpus; then nothing is added.
         OSError: when the system could not write or sync; the entry is then not acknowledged.
     """
     return append_all(path, seen, [draft], clock)[0]
@@ -145,12 +149,14 @@ def append_all(path: Path, seen: Chain, drafts: Sequence[Draft], clock: Clock) -
     Raises:
         UsageError: when one of the reasons is empty or a subject does not fit its kind; then nothing is added.
         LedgerChainError: when the ledger does not verify, or no longer holds what was seen; then nothing is added.
+        IrregularFileError: when the ledger is a link that leads out of the corpus; then nothing is added.
         OSError: when the system could not write or sync; no entry is then acknowledged.
     """
     for draft in drafts:
         require_reason(draft.reason)
     if not drafts:
         return []
+    own = own_file(path)
     make_folder(_lock_file(path).parent)
     with lock(_lock_file(path), blocking=True):
         scan = _scan(path, locked=True)
@@ -161,7 +167,7 @@ def append_all(path: Path, seen: Chain, drafts: Sequence[Draft], clock: Clock) -
         for draft in drafts:
             added.append(_decide(parents, draft, clock.now()))
             parents = (added[-1].digest,)
-        _write((b"\n" if scan.open_end else b"") + b"".join(map(encode, added)), path)
+        _write((b"\n" if scan.open_end else b"") + b"".join(map(encode, added)), own)
     crash_point(CrashPoint.LEDGER_WRITTEN)
     return added
 
@@ -211,14 +217,20 @@ def _decide(parents: tuple[str, ...], draft: Draft, time: str) -> Entry:
 
 
 def _write(data: bytes, path: Path) -> None:
+    """Add `data` to the ledger, or leave it as it was; the caller holds its lock."""
     new = not path.exists()
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        # one call for all lines; what a full disk leaves of the last one is found as a half-written line
-        if os.write(descriptor, data) != len(data):
-            message = "what was decided could not be written whole; take the half-written last line out of the ledger"
-            raise OSError(errno.ENOSPC, message, str(path))
-        os.fsync(descriptor)
+        before = os.fstat(descriptor).st_size
+        try:
+            # one call for all lines; a full disk takes a part of them and says nothing
+            if os.write(descriptor, data) != len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            os.fsync(descriptor)
+        except BaseException:
+            # nothing was acknowledged, and half a line would stop every later command
+            os.ftruncate(descriptor, before)
+            raise
     finally:
         os.close(descriptor)
     if new:

@@ -10,7 +10,6 @@ is written before this file.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
@@ -23,7 +22,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node
 
 from tracemark.digest import is_fingerprint
-from tracemark.durable import CrashPoint, crash_point, is_there, read_regular, why_unread, write_atomic
+from tracemark.durable import CrashPoint, crash_point, is_there, own_file, read_regular, why_unread, write_atomic
 from tracemark.errors import IrregularFileError, ParamsError
 from tracemark.ledger.params import Accepted, Caps, ExportParams, IngestParams, Params, Policy
 
@@ -66,8 +65,8 @@ def set_accepted(path: Path, fingerprint: str | None) -> None:
         fingerprint: the accepted harness; None writes `null`.
 
     Raises:
-        ParamsError: when the file is not usable, a link out of the corpus, or the value cannot be changed alone (it is
-            an alias, for instance).
+        ParamsError: when the file is not usable, or the value cannot be changed alone (it is an alias, for instance).
+        IrregularFileError: when it is a link that leads out of the corpus.
     """
     path = own_file(path)
     value = fingerprint or "null"
@@ -84,24 +83,6 @@ def set_accepted(path: Path, fingerprint: str | None) -> None:
     if after != before:
         write_atomic(path, after.encode("utf-8"))
     crash_point(CrashPoint.PARAMS_WRITTEN)
-
-
-def own_file(path: Path) -> Path:
-    """Return the file to which `params.yaml` leads: itself, or what it is a link to.
-
-    Raises:
-        ParamsError: when that lies outside the corpus, where it may be another corpus's as well.
-    """
-    if not path.is_symlink():
-        return path
-    target = Path(os.path.realpath(path))
-    if not target.is_relative_to(os.path.realpath(path.parent)):
-        raise ParamsError(
-            f"it is a link to {target}, outside the corpus, which is not written",
-            where=path.name,
-            hint=f"put a file {path.name} in place of the link",
-        )
-    return target
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
