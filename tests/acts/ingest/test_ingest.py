@@ -448,10 +448,10 @@ def test_a_corpus_whose_pinned_data_is_not_there_gets_no_other_one(desk) -> None
         "    - {path: traces/segments, md5: 0123456789abcdef0123456789abcdef.dir, nfiles: 9}\n"
     )
     path = desk.write("runs.jsonl", desk.document("t-1"))
-    with pytest.raises(NotPulledError):
-        desk.ingest(path)
-    (desk.root / "params.yaml").write_text("ingest: {inbox: complete}\n")
-    assert desk.ingest(path).ingested == 1
+    for inbox in ("partial", "complete"):
+        (desk.root / "params.yaml").write_text(f"ingest: {{inbox: {inbox}}}\n")
+        with pytest.raises(NotPulledError, match="9 of traces/segments; ingesting now would begin another corpus"):
+            desk.ingest(path)
 
 
 # --- dry run
