@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tracemark.errors import ExportRefusedError
 from tracemark.exporters.choice import Selected, choose, require_enough
+from tracemark.exporters.evaluation import qualified
 from tracemark.exporters.select import Facts, Judged, Reason, Terms, judge
 from tracemark.ledger.params import Caps, Policy
 
@@ -262,5 +263,5 @@ def test_no_row_breaks_a_rule(known: list[Facts], terms: Terms) -> None:
     assert all(row.fingerprint in terms.accepted and row.status == "success" for row in rows)
     assert not any(row.retracted or row.contested or row.mixed or row.task in terms.evaluation for row in rows)
     assert terms.caps.total is None or len(rows) <= terms.caps.total
-    tasks = [row.task for row in rows if row.task is not None]
+    tasks = [qualified(row.task, row.domain) for row in rows if row.task is not None]
     assert terms.caps.per_task is None or all(tasks.count(task) <= terms.caps.per_task for task in tasks)

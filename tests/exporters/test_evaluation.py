@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.exporters.evaluation import for_evaluation, unmatched
+from tracemark.exporters.evaluation import for_evaluation, qualified, unmatched
 from tracemark.findings import Severity
 
 STORED = [("refund-07", "shop"), ("t-1", None), ("a/b", None)]
@@ -68,3 +68,21 @@ def test_an_id_is_named_exactly_when_the_filter_would_keep_nothing_out_for_it(
     found = unmatched(frozenset(ids), tasks)
     assert bool(found) == bool(lost)
     assert not lost or found[0].message.startswith(f"{len(lost)} of {len(ids)} ids")
+
+
+@pytest.mark.parametrize("stored", ["REFUND-07", "refund-07 ", "refund-07\n", "refund_07"])
+def test_a_stored_task_that_is_nearly_an_id_that_others_have_is_a_warning(stored: str) -> None:
+    tasks = [*STORED, (stored, "shop")]
+    (found,) = unmatched(frozenset({"refund-07"}), tasks)
+    assert (found.code, found.severity) == ("evaluation-misspelt", Severity.WARNING)
+    assert found.message == f"stored tasks are nearly one of the ids and are not kept out: {f'shop/{stored}'!r}"
+
+
+def test_a_task_of_another_domain_than_the_id_names_is_nothing_to_speak_of() -> None:
+    assert unmatched(frozenset({"shop/refund-07"}), [*STORED, ("refund-07", "bank")]) == []
+
+
+@pytest.mark.parametrize("domain", [None, ""])
+def test_an_empty_domain_is_an_unknown_one(domain: str | None) -> None:
+    assert qualified("t-1", domain) == "t-1"
+    assert for_evaluation("t-1", domain, frozenset({"shop/t-1"}))

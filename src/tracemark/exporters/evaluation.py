@@ -8,8 +8,9 @@ the runs may only be to come.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 from tracemark.findings import Finding, finding
 
@@ -18,8 +19,8 @@ _SHORTEST = 4
 
 
 def qualified(task: str | None, domain: str | None) -> str | None:
-    """Return the task with its domain, since domains number their tasks each for themselves."""
-    return task if task is None or domain is None else f"{domain}/{task}"
+    """Return the task with its domain, since domains number their tasks each for themselves; an empty one is none."""
+    return f"{domain}/{task}" if task is not None and domain else task
 
 
 def for_evaluation(task: str | None, domain: str | None, evaluation: frozenset[str]) -> bool:
@@ -29,13 +30,13 @@ def for_evaluation(task: str | None, domain: str | None, evaluation: frozenset[s
     name = qualified(task, domain)
     if name is None or task in evaluation:
         return True
-    return not _endings(name).isdisjoint(evaluation) or (domain is None and name in _all_endings(evaluation))
+    return not _endings(name).isdisjoint(evaluation) or (not domain and name in _all_endings(evaluation))
 
 
 def unmatched(
     evaluation: frozenset[str], tasks: Iterable[tuple[str, str | None]], file: str | None = None
 ) -> list[Finding]:
-    """Return the finding that ids of the evaluation set keep no stored trace out; none when each keeps one out.
+    """Return the findings that ids of the evaluation set keep no stored trace out, or not all that they seem to mean.
 
     Args:
         evaluation: the ids.
@@ -45,16 +46,36 @@ def unmatched(
     known = list(tasks)
     if not evaluation or not known:
         return []
+    where = file or "params.yaml: evaluation.tasks"
     everywhere = frozenset().union(*(_endings(f"{domain}/{task}" if domain else task) for task, domain in known))
-    anywhere = {task for task, domain in known if domain is None}
+    anywhere = {task for task, domain in known if not domain}
     lost = sorted(one for one in evaluation if one not in everywhere and anywhere.isdisjoint(_endings(one)))
-    if not lost:
-        return []
-    near = _near(lost, everywhere)
-    code = "evaluation-misspelt" if near else "evaluation-unmatched"
-    shown = ", ".join(_described(lost, near)) + (", …" if len(lost) > _SHOWN else "")
-    message = f"{len(lost)} of {len(evaluation)} ids are the task of no stored trace: {shown}"
-    return [finding(code, file or "params.yaml: evaluation.tasks", message)]
+    found = []
+    if lost:
+        near = _near(lost, everywhere)
+        code = "evaluation-misspelt" if near else "evaluation-unmatched"
+        message = (
+            f"{len(lost)} of {len(evaluation)} ids are the task of no stored trace: {_first(_described(lost, near))}"
+        )
+        found.append(finding(code, where, message))
+    alike = sorted(_let_through(evaluation, known, {_folded(one) for one in evaluation.difference(lost)}))
+    if alike:
+        message = f"stored tasks are nearly one of the ids and are not kept out: {_first(map(repr, alike))}"
+        found.append(finding("evaluation-misspelt", where, message))
+    return found
+
+
+def _let_through(
+    evaluation: frozenset[str], known: Iterable[tuple[str, str | None]], heard: Collection[str]
+) -> set[str]:
+    """Return the stored tasks that are no task of the set, and are one of `heard` but for case, space or dashes."""
+    return {
+        name
+        for task, domain in known
+        if not for_evaluation(task, domain, evaluation)
+        for name in [qualified(task, domain) or ""]
+        if any(_folded(ending) in heard for ending in _endings(name))
+    }
 
 
 def _near(lost: Iterable[str], stored: Iterable[str]) -> dict[str, str]:
@@ -85,9 +106,15 @@ def _likenesses(name: str) -> Iterator[tuple[str, ...]]:
         yield from ((folded[:at] + folded[at + 1 :], *key) for at in range(len(folded)))
 
 
+def _first(texts: Iterable[str]) -> str:
+    """Return the first of some texts, and whether there are more."""
+    shown = list(islice(texts, _SHOWN + 1))
+    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
+
+
 def _described(lost: list[str], near: dict[str, str]) -> Iterator[str]:
-    """Yield the first of the ids, those first that are nearly a task that is stored."""
-    for one in sorted(lost, key=lambda one: one not in near)[:_SHOWN]:
+    """Yield the ids, those first that are nearly a task that is stored."""
+    for one in sorted(lost, key=lambda one: one not in near):
         meant = near.get(one)
         yield repr(one) if meant is None else f"{one!r} (stored is {meant!r})"
 
