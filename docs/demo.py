@@ -47,52 +47,91 @@ def reproduce() -> None:
         sys.exit(done.returncode)
 
 
-def refusal(harness: str) -> str | None:
+def refusal(fingerprint: str) -> str:
     """Return how a refused tool call looks under one harness: the first observation of a trace in which it failed."""
-    for row in tracemark("traces", "list", "--harness", harness, "--task", "late-refund-01", "--limit", "1")["traces"]:
-        steps = tracemark("traces", "show", row["trace_id"])["trajectory"]["steps"]
-        for step in steps:
+    found = tracemark("traces", "list", "--harness", fingerprint, "--task", "late-refund-01", "--limit", "1")["traces"]
+    for row in found:
+        for step in tracemark("traces", "show", row["trace_id"])["trajectory"]["steps"]:
             for result in (step.get("observation") or {}).get("results", []):
                 if "return period" in result["content"]:
                     return str(result["content"])
-    return None
+    return "no such call in the store"
+
+
+def is_alone(harness: dict[str, Any], harnesses: list[dict[str, Any]]) -> bool:
+    """Return whether no other harness has the name of this one, as after an edit of its folder."""
+    return [one["name"] for one in harnesses].count(harness["name"]) == 1
+
+
+def label(harness: dict[str, Any], harnesses: list[dict[str, Any]]) -> str:
+    """Return by what a harness is called here: its name, and where others have that too, its fingerprint as well."""
+    return f"{harness['name']}{'' if is_alone(harness, harnesses) else ' ' + harness['fingerprint'][4:10]}"
+
+
+def argument(harness: dict[str, Any], harnesses: list[dict[str, Any]]) -> str:
+    """Return by what a command is told of a harness."""
+    return str(harness["name"] if is_alone(harness, harnesses) else harness["fingerprint"][4:16])
+
+
+def described(harness: dict[str, Any], harnesses: list[dict[str, Any]]) -> str:
+    """Return in words what a harness is to the corpus: accepted, or in what it differs; and where its texts are."""
+    if harness["accepted"]:
+        words = "accepted"
+    else:
+        accepted = next(one["fingerprint"] for one in harnesses if one["accepted"])
+        differences = tracemark("harness", "diff", harness["fingerprint"], accepted)["differences"]
+        parts = " and ".join(f"{found['component']}/{found['part']}" for found in differences)
+        words = f"differs from the accepted one in {parts}"
+    if is_alone(harness, harnesses):
+        return words
+    # an edited folder is another harness; what it was lives on in its snapshot and its traces
+    return f"{words} ({'as it was before the edit' if harness['source'] == 'snapshot' else 'as the folder is now'})"
 
 
 def main() -> int:
     """Run and report."""
     reproduce()
-    listed = tracemark("harness", "list")["harnesses"]
+    listed = sorted(tracemark("harness", "list")["harnesses"], key=lambda harness: not harness["accepted"])
     manifest = json.loads(MANIFEST.read_bytes())
-    accepted = next(h for h in listed if h["accepted"])
-    other = next(h for h in listed if not h["accepted"])
-    counts = manifest["counts"]
-    differences = tracemark("harness", "diff", other["name"], accepted["name"])["differences"]
-    parts = " and ".join(f"{d['component']}/{d['part']}" for d in differences)
-    trace = manifest["rows"][0]
+    counts, accepted = manifest["counts"], listed[0]
+    width = max(len(label(harness, listed)) for harness in listed)
 
-    print("\nTwo harness versions, told apart by what they are and not by what they are called:")
+    def row(harness: dict[str, Any], words: str) -> None:
+        print(f"  {label(harness, listed):<{width}}  {words}")
+
+    print(f"\nHarness versions: {len(listed)}, told apart by what they are and not by what they are called:")
     for harness in listed:
-        mark = "accepted" if harness["accepted"] else ""
-        print(f"  {harness['name']:<14} {harness['fingerprint'][:20]}…  {mark}".rstrip())
-    print(f"  they differ in {parts}")
-    print("\nThe same scripted agent (it stands in for a model) worked on the same tasks under both, tools executed:")
+        row(harness, f"{harness['fingerprint'][:20]}…  {described(harness, listed)}")
+    print("\nThe same scripted agent (it stands in for a model) worked on the same tasks under each, tools executed:")
     for harness in listed:
-        print(f"  {harness['name']:<14} {harness['traces']} traces, {harness['successes']} recorded successes")
+        row(harness, f"{harness['traces']} traces, {harness['successes']} recorded successes")
     print("\nThe same refused call, as each of them shows it to the model:")
     for harness in listed:
-        print(f"  {harness['name']:<14} {(refusal(harness['name']) or '')[:96].splitlines()[0]}…")
+        row(harness, f"{refusal(harness['fingerprint'])[:96].splitlines()[0]}…")
     print(f"\nTraining set exports/sft/: {counts['rows']} of {counts['traces']} traces, policy {manifest['policy']}")
     for outcome, rows in manifest["outcomes"].items():
-        print(f"  {rows:>4} rows: {outcome} of {accepted['name']}")
+        print(f"  {rows:>4} rows: {outcome} of {label(accepted, listed)}")
     for reason, number in counts["excluded"].items():
         if number:
             print(f"  {number:>4} left out, {reason}: {WHY.get(reason, '')}")
     print("\nLook further (commands are in .venv/bin):")
-    print("  tracemark audit exports/sft                       every row made again from the store and compared")
-    print(f"  tracemark audit {trace[:12]}                      which harness made this trace, by what evidence")
-    print(f"  tracemark harness diff {other['name']} {accepted['name']}   what differs, as text")
-    print("  dvc dag                                           the pipeline; dvc repro does nothing the second time")
+    look_further(
+        ("tracemark audit exports/sft", "every row made again from the store and compared"),
+        (f"tracemark audit {manifest['rows'][0][:12]}", "which harness made this trace, by what evidence"),
+        *(
+            (f"tracemark harness diff {argument(one, listed)} {argument(accepted, listed)}", "what differs, as text")
+            for one in listed[1:]
+        ),
+        ("dvc dag", "the pipeline; dvc repro does nothing the second time"),
+    )
     return 0
+
+
+def look_further(*commands: tuple[str, str]) -> None:
+    """Print commands with what each shows."""
+    width = max(len(command) for command, _ in commands)
+    for command, shows in commands:
+        print(f"  {command:<{width}}   {shows}")
 
 
 if __name__ == "__main__":

@@ -35,12 +35,39 @@ def test_a_fresh_clone_runs_the_demo_and_is_clean_afterwards(tmp_path: Path) -> 
     assert f"{manifest['counts']['rows']} of {manifest['counts']['traces']} traces" in told
     assert manifest["counts"]["excluded"]["other-harness"] > 0
     assert len(told.splitlines()) <= 32
-    # what the demo tells a reader to run next
+    assert further(clone, told) == [("audit", 0), ("audit", 0), ("harness", 1)]
+    assert "up to date" in run(clone, "dvc", "repro")
+
+
+@pytest.mark.slow
+def test_after_an_edit_the_demo_tells_the_accepted_harness_from_the_edited_one_and_from_the_other(
+    tmp_path: Path,
+) -> None:
+    clone = tmp_path / "tracemark"
+    run(tmp_path, "git", "clone", "--quiet", str(ROOT), str(clone))
+    run(clone, "dvc", "repro")
+    with (clone / "harness_versions/desk-labelled/prompts/system.jinja").open("a") as prompt:
+        prompt.write("Be brief.\n")
+    told = run(clone, sys.executable, "docs/demo.py")
+    listed = json.loads(run(clone, "tracemark", "harness", "list", "--output", "json"))["harnesses"]
+    found = {(row["name"], row["source"] == "snapshot"): row["fingerprint"][4:] for row in listed}
+    accepted, edited = found["desk-labelled", True], found["desk-labelled", False]
+    beginnings = [f"  desk-labelled {accepted[:6]}  ", f"  desk-labelled {edited[:6]}  ", f"  {'desk-plain':<20}  "]
+    versions, runs, calls = (block.splitlines()[1:] for block in told.split("\n\n")[:3])
+    for block in (versions, runs, calls):
+        assert [line[: len(begin)] for line, begin in zip(block, beginnings, strict=True)] == beginnings
+    assert versions[0].endswith("accepted (as it was before the edit)")
+    assert versions[1].endswith("differs from the accepted one in prompt_templates/system (as the folder is now)")
+    assert all(" 120 traces, " in line for line in runs)
+    assert further(clone, told) == [("audit", 0), ("audit", 0), ("harness", 1), ("harness", 1)]
+
+
+def further(clone: Path, told: str) -> list[tuple[str, int]]:
+    """Run what the demo tells a reader to run next; return how each command ended."""
     ended = []
     for command in [line.strip() for line in told.splitlines() if line.startswith("  tracemark ")]:
         words = command.split("   ")[0].split()
         done = subprocess.run([PROGRAMS / words[0], *words[1:]], cwd=clone, capture_output=True, text=True, check=False)
         assert done.stdout, done.stderr
         ended.append((words[1], done.returncode))
-    assert ended == [("audit", 0), ("audit", 0), ("harness", 1)]
-    assert "up to date" in run(clone, "dvc", "repro")
+    return ended
