@@ -457,6 +457,43 @@ def test_a_folder_with_other_files_is_refused_and_left_as_it_is(shop: Shop) -> N
     assert contents(shop.root / "notes") == {"todo.txt": b"mine"}
 
 
+@pytest.mark.parametrize("name", ["README.md", "manifest.json", "sft.jsonl"])
+def test_a_file_of_an_exports_name_that_is_none_of_it_is_refused_and_left_as_it_is(shop: Shop, name: str) -> None:
+    shop.accept()
+    (shop.root / "notes").mkdir()
+    (shop.root / "notes" / name).write_text('{"name": "mine"}\n')
+    with pytest.raises(UsageError, match=f"no part of an export: {name}"):
+        shop.export("notes")
+    assert contents(shop.root / "notes") == {name: b'{"name": "mine"}\n'}
+
+
+@pytest.mark.parametrize(
+    "left", [["README.md"], ["manifest.json"], ["sft.jsonl"], ["sft.jsonl", ".README.md.x.tmp"], []]
+)
+def test_whatever_an_export_that_was_cut_short_left_is_replaced(shop: Shop, left: list[str]) -> None:
+    shop.accept()
+    shop.export()
+    folder = shop.root / "exports" / "sft"
+    whole = contents(folder)
+    (folder / ".README.md.x.tmp").touch()
+    for path in folder.iterdir():
+        if path.name not in left:
+            path.unlink()
+    shop.export()
+    assert contents(folder) == whole
+
+
+def test_a_file_of_an_export_that_is_damaged_is_replaced(shop: Shop) -> None:
+    shop.accept()
+    shop.export()
+    folder = shop.root / "exports" / "sft"
+    whole = contents(folder)
+    for name in whole:
+        (folder / name).write_bytes(whole[name][:20] if name == "manifest.json" else b"")
+        shop.export()
+        assert contents(folder) == whole
+
+
 def test_a_file_is_no_folder(shop: Shop) -> None:
     shop.accept()
     (shop.root / "out").write_text("mine")

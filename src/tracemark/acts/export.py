@@ -24,6 +24,7 @@ from tracemark.acts.export_job import ExportJob, Row, work
 from tracemark.acts.pulled import require_pulled
 from tracemark.durable import make_folder, sync_folder, write_atomic
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
+from tracemark.exporters import folder as folders
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
 from tracemark.exporters.choice import Selected, choose, require_enough
@@ -44,7 +45,6 @@ INCOMPLETE = "closure-incomplete"
 """Code of the findings that every manifest repeats."""
 
 _LEFT_OUT = "stored-not-indexed"
-_FILES = (sft_rows.FILE, manifests.CARD, manifests.NAME)
 _OPEN = 256
 """How many spool files are open at once; a process may have no more than about a thousand."""
 
@@ -210,7 +210,7 @@ def _undecided(
 def _write(corpus: Corpus, content: str, out: Path, selected: Selected, terms: Terms, rows: dict[str, Row]) -> Manifest:
     """Write the export's files, the manifest last; `content` is the digest of the corpus that was looked at."""
     make_folder(out)
-    for leftover in [path for path in out.iterdir() if _is_temporary(path.name)]:
+    for leftover in [path for path in out.iterdir() if folders.is_temporary(path.name)]:
         leftover.unlink()
     (out / manifests.NAME).unlink(missing_ok=True)
     sync_folder(out)
@@ -279,10 +279,9 @@ def _require_export_folder(out: Path) -> None:
         return
     if not out.is_dir():
         raise UsageError("not a folder", where=str(out), hint="name a new folder")
-    names = sorted(path.name for path in out.iterdir())
-    strangers = [name for name in names if name not in _FILES and not _is_temporary(name)]
-    if strangers:
-        shown = ", ".join(strangers[:5]) + (", …" if len(strangers) > 5 else "")
+    others = folders.strangers(out)
+    if others:
+        shown = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
         raise UsageError(
             f"the folder holds what is no part of an export: {shown}", where=str(out), hint="name a new folder"
         )
@@ -303,11 +302,6 @@ def _require_whole(store: Store) -> None:
 def _is_beside(name: str) -> bool:
     """Return whether a file of the store says nothing of what an export holds."""
     return name.startswith(("refused/", "annotations/exports."))
-
-
-def _is_temporary(name: str) -> bool:
-    """Return whether a file is what an export that was cut short left behind."""
-    return name.endswith(".tmp") and any(name.startswith(f".{file}.") for file in _FILES)
 
 
 def _tool() -> dict[str, str]:
