@@ -19,21 +19,17 @@ Everything else is read by the standard library with a hook.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator
-from json.encoder import encode_basestring as _escape
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import orjson
 
-JSON = Any
-"""A JSON value: None, bool, int, float, str, list or dict with string keys. Alias of Any because the type recurses."""
-
-_Arrange = Callable[[dict[str, JSON]], list[str]]
+from tracemark import exact_json
+from tracemark.exact_json import JSON as JSON  # noqa: PLC0414 - part of what this module offers
+from tracemark.exact_json import MAX_DEPTH as MAX_DEPTH  # noqa: PLC0414 - part of what this module offers
+from tracemark.exact_json import Decoded as Decoded  # noqa: PLC0414 - part of what this module offers
+from tracemark.exact_json import NotJSONError as NotJSONError  # noqa: PLC0414 - part of what this module offers
 
 FINGERPRINT_PREFIX = "tm1:"
 """What a fingerprint of algorithm `tracemark-harness/1` begins with."""
@@ -45,38 +41,7 @@ _LONG_NUMBER = b"0" * 19
 _NEAR = 64
 _LARGE = 65_536
 _ESCAPED_QUOTE = re.compile(rb"\\u0022")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = b" \t\r\n"
-_TOO_DEEP = "nested too deeply to be read"
-_MAX_NOTES = 20
-
-MAX_DEPTH = 500
-"""How many lists and objects may stand in each other in what `loads` reads.
-
-Python 3.11 reads about 990, less what its callers take; later versions read thousands. Without a limit one of them
-would store what another cannot read back. Half leaves room for what a stored value is wrapped in, and for callers.
-"""
-
-
-class NotJSONError(ValueError):
-    """Bytes that are no JSON text.
-
-    Args:
-        message: what is wrong.
-        position: byte (or, after decoding, character) offset of the fault; None when unknown.
-    """
-
-    def __init__(self, message: str, position: int | None = None) -> None:
-        super().__init__(message)
-        self.position = position
-
-
-class Decoded(NamedTuple):
-    """What `loads` read."""
-
-    value: JSON
-    repairs: tuple[str, ...]
-    """What could not be kept as it stood, one short text each; empty when nothing was lost."""
 
 
 def canonical(value: JSON, *, finite: bool = False) -> bytes:
@@ -95,7 +60,7 @@ def canonical(value: JSON, *, finite: bool = False) -> bytes:
 
 def canonical_exact(value: JSON) -> bytes:
     """Return the canonical JSON of `value` by the exact path alone; the same bytes as `canonical`, slower."""
-    return _written_exactly(value, _SORTED)
+    return exact_json.write(value, sort=True)
 
 
 def ordered(value: JSON, *, finite: bool = False) -> bytes:
@@ -128,9 +93,9 @@ def loads(raw: bytes) -> Decoded:
         # refuses what is nested deeper than about 250 levels, so depth is looked at only in what was not written
         written = orjson.dumps(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        decoded = _loads_exact(raw)
-        if _is_too_deep(decoded.value):
-            raise NotJSONError(_TOO_DEEP) from None
+        decoded = exact_json.read(raw)
+        if exact_json.is_too_deep(decoded.value):
+            raise NotJSONError(exact_json.TOO_DEEP) from None
         return decoded
     if written == raw or written == raw.strip(_SPACE):
         return Decoded(value, ())
@@ -140,7 +105,7 @@ def loads(raw: bytes) -> Decoded:
         and not _may_hold_large_integer(raw)
     ):
         return Decoded(value, ())
-    return _loads_exact(raw)
+    return exact_json.read(raw)
 
 
 def load_canonical(line: bytes) -> JSON:
@@ -154,7 +119,7 @@ def load_canonical(line: bytes) -> JSON:
             return orjson.loads(line)
         except orjson.JSONDecodeError:
             pass
-    return _loads_exact(line).value
+    return exact_json.read(line).value
 
 
 def sha256(data: bytes) -> str:
@@ -221,7 +186,7 @@ def _written(value: JSON, option: int, finite: bool = False) -> bytes:
     try:
         data = orjson.dumps(value, option=option)
     except orjson.JSONEncodeError:
-        return _written_exactly(value, option)
+        return exact_json.write(value, sort=bool(option & orjson.OPT_SORT_KEYS))
     # orjson writes NaN and infinities as null without an error; reading back and comparing is faster than looking at
     # every value, and says no where a look is needed. Of a long list it takes more than ten times the memory
     if not finite and b"null" in data and _has_null(data) and (len(data) > _LARGE or orjson.loads(data) != value):
@@ -247,11 +212,6 @@ def _may_hold_large_integer(raw: bytes) -> bool:
     return False
 
 
-def _written_exactly(value: JSON, option: int) -> bytes:
-    arrange: _Arrange = sorted if option & orjson.OPT_SORT_KEYS else list
-    return "".join(_pieces(value, arrange)).encode("utf-8")
-
-
 def _refuse_not_finite(value: JSON) -> None:
     stack = [value]
     while stack:
@@ -263,141 +223,3 @@ def _refuse_not_finite(value: JSON) -> None:
             stack.extend(item.values())
         elif isinstance(item, (list, tuple)):
             stack.extend(item)
-
-
-def _string(text: str) -> str:
-    if _SURROGATE.search(text):
-        # two halves that stand side by side are one character in JSON, so they are joined before they are written
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", _escape(text))
-    return _escape(text)
-
-
-def _scalar(value: JSON) -> str:
-    if isinstance(value, str):
-        return _string(value)
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(int(value))
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value!r} is not a JSON number")
-        return orjson.dumps(value).decode()
-    if isinstance(value, orjson.Fragment):
-        return orjson.dumps(value).decode()
-    raise TypeError(f"{type(value).__name__} is not a JSON type")
-
-
-def _pieces(value: JSON, arrange: _Arrange) -> Iterator[str]:
-    """Yield the text of `value` in pieces, keys as `arrange` lists them; without recursion, so depth is no limit."""
-    stack: list[Iterator[tuple[str, JSON]]] = [iter([("", value)])]
-    closing: list[str] = []
-    while stack:
-        entry = next(stack[-1], None)
-        if entry is None:
-            stack.pop()
-            if closing:
-                yield closing.pop()
-            continue
-        prefix, item = entry
-        yield prefix
-        if isinstance(item, dict):
-            yield "{"
-            closing.append("}")
-            stack.append(_members(item, arrange))
-        elif isinstance(item, (list, tuple)):
-            yield "["
-            closing.append("]")
-            stack.append(("," if index else "", member) for index, member in enumerate(item))
-        else:
-            yield _scalar(item)
-
-
-def _members(item: dict[str, JSON], arrange: _Arrange) -> Iterator[tuple[str, JSON]]:
-    for key in item:
-        if not isinstance(key, str):
-            raise TypeError("a JSON key is a string")
-    for index, key in enumerate(arrange(item)):
-        yield ("," if index else "") + _string(key) + ":", item[key]
-
-
-class _Notes:
-    """The hooks of the exact reader, and what they had to note."""
-
-    def __init__(self) -> None:
-        self.count: Counter[str] = Counter()
-
-    def members(self, members: list[tuple[str, JSON]]) -> dict[str, JSON]:
-        value = dict(members)
-        if len(value) != len(members):
-            for key, count in Counter(key for key, _ in members).items():
-                if count > 1:
-                    self.count[f"duplicate key {key[:40]!a}: the last value was kept"] += count - 1
-        return value
-
-    def number(self, text: str) -> float | str:
-        value = float(text)
-        if math.isfinite(value):
-            return value
-        self.count[f"{text[:24]} is beyond a double: kept as text"] += 1
-        return text
-
-    def constant(self, text: str) -> str:
-        self.count[f"{text} is not JSON: kept as text"] += 1
-        return text
-
-    def repairs(self) -> tuple[str, ...]:
-        notes = [note if count == 1 else f"{note} (×{count})" for note, count in self.count.items()]
-        if len(notes) > _MAX_NOTES:
-            notes = [*notes[:_MAX_NOTES], f"and {len(notes) - _MAX_NOTES} more"]
-        return tuple(notes)
-
-
-def _decode(raw: bytes, notes: _Notes) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        try:
-            text = raw.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError as error:
-            raise NotJSONError(f"not UTF-8: {error.reason}", error.start) from None
-        notes.count["surrogates encoded as bytes: read as escapes"] += 1
-        return text
-
-
-def _loads_exact(raw: bytes) -> Decoded:
-    notes = _Notes()
-    text = _decode(raw, notes)
-    try:
-        value = json.loads(
-            text,
-            object_pairs_hook=notes.members,
-            parse_float=notes.number,
-            parse_constant=notes.constant,
-            parse_int=_integer,
-        )
-    except json.JSONDecodeError as error:
-        raise NotJSONError(error.msg, error.pos) from None
-    except RecursionError:
-        raise NotJSONError(_TOO_DEEP) from None
-    return Decoded(value, notes.repairs())
-
-
-def _is_too_deep(value: JSON) -> bool:
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        inner: list[JSON] = []
-        for item in level:
-            if isinstance(item, (dict, list)):
-                inner.extend(item.values() if isinstance(item, dict) else item)
-        level = inner
-    return any(isinstance(item, (dict, list)) for item in level)
-
-
-def _integer(text: str) -> int:
-    if len(text) > 4000:
-        raise NotJSONError(f"a number of {len(text)} digits")
-    return int(text)
