@@ -206,6 +206,12 @@ def test_what_openhands_recalls_is_an_event_and_no_system_message() -> None:
     assert sft.render(document, facts).untrainable is None
 
 
+def test_a_system_step_that_names_an_event_makes_no_row_wherever_it_stands() -> None:
+    named = {**SYSTEM, "message": "Subtask failed.", "extra": {"event_type": "subtask_failed"}}
+    assert detail(named, USER, END) == detail(USER, END, named) == "event"
+    assert detail({**named, "extra": {"event_type": None}}, USER, END) is None
+
+
 def test_what_the_facts_say_against_a_row_is_repeated() -> None:
     known = Facts(id="1" * 64, fingerprint=A, status="success", tool_calls=0, untrainable="rendered")
     assert sft.render(trajectory(USER, END), known) == (None, "rendered")

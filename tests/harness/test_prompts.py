@@ -1,4 +1,4 @@
-"""Which messages in front of the first reply the prompt templates of a harness can have given."""
+"""Which messages in front of the first reply, and system messages behind it, the templates of a harness can give."""
 
 import re
 import sys
@@ -31,6 +31,11 @@ def templates(*members: dict[str, Any] | str, role: str = "system", **others: An
 
 def messages(*texts: str, role: str = "system") -> Content:
     return Content(messages=[(role, text, number) for number, text in enumerate(texts, 1)])
+
+
+def behind_a_reply(*texts: str) -> Content:
+    later = [("system", text, number) for number, text in enumerate(texts, 4)]
+    return Content(messages=[("system", A, 1), ("user", "Help", 2)], later_system=later)
 
 
 def differing(matcher: Matcher, content: Content) -> list[tuple[str, int | None]]:
@@ -195,3 +200,38 @@ def test_long_beginnings_are_judged_like_others_and_not_remembered(matcher: Any,
     places = [declared.judge(content).contradictions[0][:3] for _ in range(2)]
     after = sys.getrefcount(content.messages[0])
     assert (after > before, places) == (kept, [("prompt_templates", "t0", 1)] * 2)
+
+
+def test_a_system_message_that_no_template_gives_contradicts_behind_the_first_reply_too(matcher: Any) -> None:
+    declared = matcher(prompt_templates=templates(A, B))
+    (found,) = declared.judge(behind_a_reply(X)).contradictions
+    assert found == Contradiction("prompt_templates", "system-2", 4, f"no template gives this message: {X!r}")
+    # what it gives may come again, in any order, and what holds no text is nobody's
+    assert differing(declared, behind_a_reply(B, "", A, A)) == []
+    # the first is told, numbered on from those in front of the reply
+    assert differing(declared, behind_a_reply(A, "", X, "Y", B)) == [("system-3", 6)]
+    greeted = Content(messages=[], later_system=[("system", X, 2)])
+    assert differing(declared, greeted) == [("system", 2)]
+    assert differing(matcher(prompt_templates=templates(A, role="user")), greeted) == [("system", 2)]
+
+
+@pytest.mark.parametrize("giver", [{"text": "Something {what}."}, {"text": X, "role": "developer"}, *OPTIONAL])
+@pytest.mark.parametrize("position", ["first", "any"])
+def test_what_a_template_may_have_given_contradicts_nothing_behind_the_first_reply(
+    matcher: Any, giver: dict[str, Any], position: str
+) -> None:
+    more = {"syntax": "format", **giver, "position": position}
+    if "entry" in more:
+        del more["syntax"]
+    assert differing(matcher(prompt_templates=templates(A, more)), behind_a_reply(X, X)) == []
+    closed = matcher(prompt_templates=templates(A, {**more, "role": "user"}))
+    assert ("system-2", 4) in differing(closed, behind_a_reply(X, X))
+
+
+def test_what_stands_behind_the_first_reply_corroborates_nothing_and_is_judged_for_each_trace(matcher: Any) -> None:
+    declared = matcher(prompt_templates=templates(A))
+    assert corroborated(declared, Content(later_system=[("system", A, 2)])) == set()
+    for _ in range(2):
+        assert differing(declared, behind_a_reply(X)) == [("system-2", 4)]
+        assert differing(declared, behind_a_reply()) == []
+        assert corroborated(declared, behind_a_reply(A)) == {"t0"}

@@ -126,6 +126,46 @@ def test_a_system_step_that_tells_what_the_producer_did_is_no_message(document: 
     assert event not in [text for _, text, _ in trace(made).content.messages]
 
 
+def test_a_system_step_that_names_an_event_is_no_message_wherever_it_stands(document: Make) -> None:
+    made = document()
+    event = {"source": "system", "message": "Starting.", "extra": {"event_type": "start"}}
+    made["steps"] = [event, *made["steps"], event]
+    for number, step in enumerate(made["steps"], 1):
+        step["step_id"] = number
+    content = trace(json.loads(json.dumps(made))).content
+    assert list(content.messages) == [("system", "Be exact.", 2), ("user", "Where is it?", 3)]
+    assert list(content.later_system) == []
+    made["steps"][0] = made["steps"][-1] = {**event, "extra": {"event_type": None, "note": "no event"}}
+    made["steps"][0] = {**made["steps"][0], "step_id": 1}
+    content = trace(made).content
+    assert [step for _, _, step in content.messages] == [1, 2, 3]
+    assert list(content.later_system) == [("system", "Starting.", 5)]
+
+
+@pytest.mark.parametrize("greeting", ["Hello! How can I help?", ""])
+def test_system_messages_behind_the_first_reply_are_kept_apart_from_the_prompt(document: Make, greeting: str) -> None:
+    made = document()
+    rest = made["steps"]
+    made["steps"] = [{"source": "agent", "message": greeting}, *rest, {"source": "system", "message": "Be quick."}]
+    for number, step in enumerate(made["steps"], 1):
+        step["step_id"] = number
+    item = trace(made)
+    assert list(item.content.messages) == []
+    assert list(item.content.later_system) == [("system", "Be exact.", 2), ("system", "Be quick.", 5)]
+    assert content_of(item.trajectory) == item.content
+    assert "prompt_templates" not in item.observed
+
+
+def test_parts_of_a_text_are_compared_as_they_are_exported_with_nothing_between_them(document: Make) -> None:
+    made = document()
+    parts = [{"type": "text", "text": "Be "}, {"type": "text", "text": "exact.\n"}]
+    made["steps"][0]["message"] = parts
+    made["steps"][2]["observation"]["results"][0]["content"] = parts
+    content = trace(made).content
+    assert content.messages[0] == ("system", "Be exact.\n", 1)
+    assert list(content.observations) == [(3, "Be exact.\n")]
+
+
 @pytest.mark.parametrize(
     ("answer", "extra", "expected"),
     [

@@ -33,7 +33,7 @@ from tracemark.digest import JSON
 from tracemark.exporters import order, rewritten
 from tracemark.exporters.select import Facts
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
-from tracemark.importers.content import is_event
+from tracemark.importers.content import is_event, text_of
 
 NAME = "sft"
 """The exporter's name, in manifests and in the kind of its annotations (`exports.sft`)."""
@@ -244,11 +244,9 @@ def _seen(result: Mapping[str, JSON]) -> str:
 
 def _content(value: JSON) -> str:
     """Return a message's content: the text, or its text parts put together; null is the empty text."""
-    if isinstance(value, str):
-        return value
-    if any(part.get("type") != "text" for part in value or ()):
+    if isinstance(value, list) and any(part.get("type") != "text" for part in value):
         raise _UntrainableError("media")
-    return "".join(part["text"] for part in value or ())
+    return text_of(value)
 
 
 def _arrange(messages: list[dict[str, JSON]], known: Mapping[str, order.Arguments]) -> None:

@@ -10,8 +10,8 @@ Invariants:
 - nor does a recorded definition of a bound tool that cannot be read, and it hides nothing of the others;
 - prefixes, suffixes and length limits of handlers, and templates too short or with ends too short or open, can
   contradict and never corroborate; `runtime` is always only claimed;
-- a system message in front of the first reply comes from the harness, so one that no template of it can give is a
-  contradiction, unless the harness has a template of that role whose output cannot be told;
+- a system message comes from the harness wherever it stands, so one that no template of it can give is a contradiction,
+  unless the harness has a template of that role whose output cannot be told;
 - a template of position `any` can corroborate and never contradict: it may stand behind the first reply, or nowhere;
 - what stands in a hole of a template is compared with nothing;
 - a part that a recorder saw at work excludes every harness that has another one in its place, or none;
@@ -45,6 +45,8 @@ class Content:
 
     messages: Sequence[tuple[str, str, int | None]] = ()
     """(role, text, step id) of every message before the agent's first reply, in order; a producer's events are none."""
+    later_system: Sequence[tuple[str, str, int | None]] = ()
+    """(role, text, step id) of every system message behind the first reply, in order; as above, events are none."""
     tools: Sequence[dict[str, Any]] | None = None
     """Recorded tool definitions as the source holds them; None when it records none."""
     tools_key: bytes | None = None
@@ -157,7 +159,7 @@ class Matcher:
         return bool(found) or any(_broken_claim(handler, content.observations) for handler in self._handlers)
 
     def _judge_prompts(self, content: Content, contradictions: list[Contradiction]) -> frozenset[str]:
-        verdict = self._prompts.judge(content.messages, content.prompt_cut)
+        verdict = self._prompts.judge(content.messages, content.prompt_cut, content.later_system)
         contradictions += [Contradiction("prompt_templates", *difference) for difference in verdict.differences]
         return verdict.corroborated
 

@@ -1,7 +1,7 @@
-"""Do the messages in front of an agent's first reply agree with the prompt templates of a harness?
+"""Do the messages in front of an agent's first reply, and system messages anywhere, agree with a harness's templates?
 
 Which message is which template's is told by `pairing`. Messages contradict the harness when no way is left to give each
-template its message; a system message contradicts it as well when no template can give it.
+template its message; a system message contradicts it as well when no template can give it, wherever it stands.
 
 Invariants:
 - what a harness sends is never found to contradict it, and messages that are absent contradict nothing;
@@ -72,12 +72,14 @@ class Prompts:
         givers = None if self._givers is None else frozenset(template.pattern for template in self._givers)
         return frozenset(roles), givers
 
-    def judge(self, messages: Sequence[Message], separator: str | None) -> Verdict:
+    def judge(self, messages: Sequence[Message], separator: str | None, later: Sequence[Message] = ()) -> Verdict:
         """Return which templates the messages corroborate and where they disagree.
 
         Args:
             messages: every message in front of the first reply, in order.
             separator: text that the format fixes behind the prompt template; None when it fixes none.
+            later: the system messages behind the first reply. They corroborate nothing, and their order says nothing;
+                of those that no template gives the first is told.
         """
         # most runs of a harness begin alike; a message of any other role is compared with nothing
         concerned = tuple([message for message in messages if role_of(message[0]) in self._concerned])
@@ -89,6 +91,11 @@ class Prompts:
             # one without text takes room as well
             if sum(_MESSAGE + len(text) for _, text, _ in concerned) <= _CACHED_TEXT:
                 self._judged[separator, concerned] = known
+        if later:
+            before = len(messages_of(SYSTEM, messages))
+            foreign = next(self._foreign(messages_of(SYSTEM, later), set(), separator, before), None)
+            if foreign is not None:
+                return known._replace(differences=[*known.differences, foreign])
         return known
 
     def _verdict(self, messages: Sequence[Message], separator: str | None) -> Verdict:
@@ -109,11 +116,20 @@ class Prompts:
         differences += self._foreign(messages_of(SYSTEM, messages), taken, separator)
         return Verdict(frozenset(corroborated), differences)
 
-    def _foreign(self, messages: Sequence[Message], taken: set[int], separator: str | None) -> Iterator[Difference]:
-        """Yield each system message that nothing of the harness gives; a user may say what he likes."""
+    def _foreign(
+        self, messages: Sequence[Message], taken: set[int], separator: str | None, before: int = 0
+    ) -> Iterator[Difference]:
+        """Yield each system message that nothing of the harness gives; a user may say what he likes.
+
+        Args:
+            messages: system messages.
+            taken: the numbers of those that are a template's.
+            separator: as `judge` takes it.
+            before: how many system messages stand in front of these.
+        """
         if self._givers is None:
             return
-        for index, (_, text, step) in enumerate(messages):
+        for index, (_, text, step) in enumerate(messages, before):
             # one that a template takes has been compared with it
             if index in taken:
                 continue

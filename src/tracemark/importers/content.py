@@ -4,8 +4,8 @@
 (sequence, links, who may say what, times), so that a document accepted by the fast
 schema and found sound here is accepted by the models of `model.trajectory` too: a property test holds the two together.
 
-Only the agent's own prompt counts: every text in front of its first reply. Observed digests group traces whose harness
-nobody named; they enter no fingerprint.
+The prompt is every text in front of the agent's first reply; behind it the system still speaks for the harness, so its
+messages are kept too. Observed digests group traces whose harness nobody named; they enter no fingerprint.
 """
 
 from __future__ import annotations
@@ -52,13 +52,15 @@ class Walk(NamedTuple):
 
 
 def text_of(message: Any) -> str:
-    """Return the text of a message or an observation: its text parts joined by line ends; empty for anything else."""
+    """Return the text of a message or an observation; empty for anything else than text and parts.
+
+    Text parts stand one behind the other with nothing between them, as chat templates write them: what is compared with
+    a harness is what the model saw, and what an export holds.
+    """
     if message.__class__ is str:
         return message
     if isinstance(message, list):
-        return "\n".join(
-            part["text"] for part in message if isinstance(part, dict) and isinstance(part.get("text"), str)
-        )
+        return "".join(part["text"] for part in message if isinstance(part, dict) and isinstance(part.get("text"), str))
     return ""
 
 
@@ -90,6 +92,7 @@ def content_of(trajectory: dict[str, Any], *, prompt_cut: str | None = None) -> 
 def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty: bool) -> tuple[Content, bool]:
     """Return the content, and whether every answer that names a call names one of its own step's."""
     messages: list[tuple[str, str, int]] = []
+    later: list[tuple[str, str, int]] = []
     calls: dict[str, tuple[str, int, str]] = {}
     observations: list[tuple[int, str]] = []
     is_linked, waiting = True, True
@@ -114,13 +117,16 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
                 if name not in calls or calls[name][2] != "ok":
                     _note(index, name, (text, result.get("extra")), calls)
                 continue
-        if (results or tool_calls) and not _link(index, tool_calls or (), results, calls, observations):
-            is_linked = False
+        if results or tool_calls:
+            is_linked = _link(index, tool_calls or (), results, calls, observations) and is_linked
+        elif not waiting and step["source"] == "system" and not is_event(step, trajectory):
+            later.append(("system", text_of(step["message"]), index))
     tools = trajectory["agent"].get("tool_definitions")
     if not tools:
         tools = [] if tools_known_empty and not calls else None
     content = Content(
         messages=messages,
+        later_system=later,
         tools=tools,
         tools_key=None if tools is None else digest.canonical(tools, finite=True),
         calls=list(calls.values()),
@@ -133,11 +139,13 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
 def is_event(step: Mapping[str, Any], trajectory: Mapping[str, Any]) -> bool:
     """Return whether a system step tells what the producer did, and is no message that the model was sent.
 
-    A step with an observation is an operation of the system. OpenHands writes what it recalls as system steps.
+    A step with an observation is an operation of the system, and one that names an event (`event_type` in its `extra`)
+    is that event. OpenHands writes what it recalls as system steps.
     """
     if step["source"] != "system":
         return False
-    if step.get("observation") is not None:
+    extra = step.get("extra")
+    if step.get("observation") is not None or (extra and extra.get("event_type").__class__ is str):
         return True
     openhands = trajectory["agent"]["name"].lower() == "openhands"
     return openhands and _OPENHANDS_EVENT.match(text_of(step["message"])) is not None
