@@ -16,6 +16,8 @@ from tracemark import digest
 from tracemark.acts import audit, decisions
 from tracemark.acts.corpus import open_store
 from tracemark.errors import NegativeAnswerError
+from tracemark.store.draft import DraftWriter
+from tracemark.store.row import project_line
 from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, Shop, document
@@ -68,6 +70,24 @@ def test_what_is_no_run_of_its_own_has_one_first_reason_whoever_is_asked(shop: S
     said = answers(shop)[shop.ids()["part"]]
     # nothing of a sub-agent's document is compared, so every known harness fits it
     assert said == ("no: evidence" if role == "subagent" else "no: not-trainable (continuation)")
+    agree(shop)
+
+
+def test_of_a_run_that_was_read_anew_the_older_reading_is_left_out_for_that_and_the_newer_is_taken(shop: Shop) -> None:
+    old = shop.ids()["t-0"]
+    with open_store(shop.root) as store:
+        line = digest.load_canonical(store.get(old))
+        line["source"] |= {"importer_version": "99", "supersedes": [old]}
+        line["trajectory"]["notes"] = "as a newer importer reads it"
+        again = digest.canonical(line)
+        with store.workspace() as folder:
+            writer = DraftWriter(folder, "again")
+            writer.add(again, project_line(again))
+            for draft in writer.close():
+                store.commit_segment(draft)
+    shop.accept()
+    said = answers(shop)
+    assert (said[old], said[project_line(again).row.trace_id]) == ("no: superseded", "yes")
     agree(shop)
 
 

@@ -15,10 +15,11 @@ from tracemark.acts.ingest_job import line_of
 from tracemark.acts.provenance import content_in
 from tracemark.errors import ExportRefusedError
 from tracemark.harness.match import Content, fits
+from tracemark.importers.atif import TERMINUS, TERMINUS_CUT
 from tracemark.store.row import head_of, trajectory_slice
 from tracemark.store.selection import Selection
 
-from .conftest import SCHEMA, Shop, document, write_version
+from .conftest import PROMPT, SCHEMA, Shop, document, write_version
 
 
 def lines(root: Path) -> list[bytes]:
@@ -102,6 +103,26 @@ def test_a_stamp_that_a_sub_agents_document_shares_with_a_run_excludes_nothing_f
     assert set(seen(shop, fitting, found["part"])) == set(Corpus(shop.root).by_fingerprint)
     assert fitting.at_most(found["part"]) is None
     assert "desk_a" in names(shop, fitting.at_most(found["t-1"]))
+
+
+@pytest.mark.parametrize("first", ["own", "foreign"])
+def test_traces_of_one_prefix_may_show_different_system_messages(shop: Shop, first: str) -> None:
+    """What a format's separator cuts off is all that such a stamp tells of the prompt."""
+    made = {}
+    for task, prompt in (("own", PROMPT.format(extra="")), ("foreign", "You are somebody else's agent.")):
+        made[task] = document(task)
+        made[task]["agent"]["name"] = TERMINUS
+        made[task]["steps"][0]["message"] = prompt
+        made[task]["steps"][1]["message"] = f"Act as the desk.\n{TERMINUS_CUT}\nPlease see to {task}."
+    shop.ingest(made.values(), None, "unclaimed")
+    found = by_task(shop)
+    stamps = [digest.load_canonical(found[task])["harness"] for task in made]
+    assert stamps[0] == stamps[1]
+    assert [seen["form"] for seen in stamps[0]["observed"]["prompt_templates"]] == ["prefix"]
+    fitting = Fitting(list(Corpus(shop.root).matchers.values()))
+    seen(shop, fitting, found[first])
+    assert names(shop, seen(shop, fitting, found["own"])) == ["desk_a"]
+    assert "desk_a" in names(shop, fitting.at_most(found["own"]))
 
 
 def test_a_part_that_is_called_outcome_says_nothing_of_others() -> None:

@@ -162,6 +162,7 @@ def test_text_parts_become_one_text_as_chat_templates_make_it_so_that_a_column_h
         ("event", [{**SYSTEM, "observation": {"results": []}}, USER, END], {}),
         ("unlinked-results", [USER, act(call("a", "c1"), call("b", "c2"), results=[result(call_id=None)])], {}),
         ("unlinked-results", [USER, act(call(), results=[result(), result()])], {}),
+        ("unlinked-results", [USER, act(call(), results=[result(call_id="c9")])], {}),
         ("unlinked-results", [USER, act(call(), results=[result(), result(call_id=None)])], {}),
         ("unlinked-results", [USER, act(call("a"), call("b"), results=[result()])], {}),
         (

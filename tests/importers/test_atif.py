@@ -156,6 +156,17 @@ def test_system_messages_behind_the_first_reply_are_kept_apart_from_the_prompt(d
     assert "prompt_templates" not in item.observed
 
 
+def test_what_the_agents_program_said_without_a_call_of_the_model_is_no_reply(document: Make) -> None:
+    made = document()
+    made["steps"].insert(0, {"source": "agent", "message": "Hello! How can I help?", "llm_call_count": 0})
+    for number, step in enumerate(made["steps"], 1):
+        step["step_id"] = number
+    item = trace(made)
+    assert [text for role, text, _ in item.content.messages if role == "system"] == ["Be exact."]
+    assert list(item.content.later_system) == []
+    assert item.observed["prompt_templates"][0]["digest"] == verbatim_digest("Be exact.")
+
+
 def test_parts_of_a_text_are_compared_as_they_are_exported_with_nothing_between_them(document: Make) -> None:
     made = document()
     parts = [{"type": "text", "text": "Be "}, {"type": "text", "text": "exact.\n"}]

@@ -302,6 +302,8 @@ def damage(journal: Path, kind: str) -> bytes:
     return {
         "no start": b"".join(lines[1:]),
         "two starts": lines[0] + b"".join(lines),
+        "half a start": lines[0][:-5],
+        "anything else": b"these are notes",
         "broken line": lines[0] + b'{"event":"st\n' + b"".join(lines[1:]),
         "unknown event": lines[0] + b'{"event":"dance"}\n',
         "unknown member": lines[0] + b'{"event":"end","time":"x","more":1}\n',
@@ -320,6 +322,8 @@ def damage(journal: Path, kind: str) -> bytes:
     [
         "no start",
         "two starts",
+        "half a start",
+        "anything else",
         "broken line",
         "unknown event",
         "unknown member",

@@ -233,8 +233,12 @@ def test_a_line_that_is_no_entry_is_named(ledger: Path, line: bytes) -> None:
 
 def test_an_entry_of_a_newer_version_is_told_apart_from_a_broken_one(ledger: Path) -> None:
     ledger.write_bytes(b'{"format":"tracemark/ledger/2"}\n')
-    with pytest.raises(NewerFormatError):
+    assert codes(ledger) == ["ledger-newer-format"]
+    with pytest.raises(NewerFormatError, match="'tracemark/ledger/2'"):
         chain.read(ledger)
+    with pytest.raises(NewerFormatError):
+        accept(ledger, seen=chain.Chain())
+    assert ledger.read_bytes() == b'{"format":"tracemark/ledger/2"}\n'
 
 
 def test_a_half_written_last_line_is_reported_and_nothing_is_appended_to_it(ledger: Path) -> None:

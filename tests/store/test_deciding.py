@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tracemark import digest
+from tracemark.errors import IntegrityError
 from tracemark.findings import Finding
 from tracemark.store.deciding import refuted_by
 from tracemark.store.disputes import check_decisions
@@ -84,6 +86,26 @@ def test_only_whole_stamps_that_are_refuted_name_what_the_content_refutes(make) 
     del partial["declared"]["components"]["runtime"]
     stamps = [refuted(make, "a"), partial, make.stamp("c"), {}, None]
     assert refuted_by([Statement("", harness=stamp) for stamp in stamps]) == {named(make, "a")}
+
+
+@pytest.mark.parametrize("excluded", [False, True])
+def test_no_decision_is_judged_by_a_stored_line_that_is_not_what_its_id_says(make, root: Path, excluded: bool) -> None:
+    judged: list[bytes] = []
+
+    def excludes(fingerprint: str, line: bytes) -> bool:
+        judged.append(line)
+        return excluded
+
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+        store.catalogue._db.execute("UPDATE traces SET id = zeroblob(32), key = 0")
+        decisions = Decisions(stamps={"0" * 64: named(make, "a")}, excludes=excludes)
+        for ask in (store.applied, partial(store.state, "0" * 64)):
+            with pytest.raises(IntegrityError, match="not what its id says"):
+                ask(decisions)
+        # checking goes on: that such a line is there is a finding of its own
+        assert check_decisions(store.layout, decisions.stamps, excludes) == []
+    assert judged == []
 
 
 # --- retraction

@@ -86,6 +86,14 @@ def test_labels_and_observed_digests_never_conflict(make) -> None:
     assert len(joined.harness["observed"]["runtime"]) == 2
 
 
+def test_a_run_of_which_one_copy_alone_knows_that_it_is_mixed_is_mixed(make) -> None:
+    mixed = {**make.stamp("a"), "mixed": True}
+    for said in ([mixed, make.stamp("a")], [make.stamp("a"), mixed], [mixed, {}]):
+        joined = join([Statement("", stamp) for stamp in said])
+        assert (joined.conflicts, joined.harness["mixed"]) == ((), True)
+    assert "mixed" not in join([Statement("", make.stamp("a"))] * 2).harness
+
+
 @pytest.mark.parametrize(("a", "b"), [(True, 1), (False, 0)])
 def test_true_is_not_one(a: Any, b: Any) -> None:
     assert join([Statement("", run={"x": a}), Statement("", run={"x": b})]).conflicts == ("run.x",)

@@ -651,14 +651,16 @@ def test_a_reading_that_did_not_name_the_run_may_be_of_it(desk, version: str) ->
     assert len(superseded_by(desk, other)) == older
 
 
-def test_version_ten_comes_after_version_nine(desk) -> None:
+@pytest.mark.parametrize(("stored", "now"), [("9", "10"), ("1.9", "1.10"), ("9.9", "10.1")])
+def test_version_ten_comes_after_version_nine(
+    desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, stored: str, now: str
+) -> None:
     document = desk.document("t-1")
-    for version in ("0.10", "0.9"):
-        store_as_version(desk, document, version)
-    assert counts(desk.ingest(desk.write("runs.jsonl", document))) == {"reimported": 1}
-    with Store.open(desk.root) as store:
-        (new,) = store.lookup_raw([digest.sha256(json.dumps(document).encode())]).values()
-    assert len(new) == 3
+    for there, reading, expected in ((stored, now, "reimported"), (now, stored, "duplicates")):
+        corpus = desk.other(tmp_path / reading / "corpus")
+        store_as_version(corpus, document, there)
+        monkeypatch.setattr(AtifImporter, "version", reading)
+        assert counts(corpus.ingest(corpus.write("runs.jsonl", document))) == {expected: 1}
 
 
 # --- retracted

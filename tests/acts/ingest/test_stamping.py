@@ -12,7 +12,7 @@ from tracemark.harness.match import Content
 from tracemark.importers.base import Imported
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, evidence_of, fingerprint_of
-from tracemark.store.state import Statement
+from tracemark.store.state import Statement, in_force, join
 
 TRACE = "0123456789ab" + "0" * 52
 FOREIGN = "tm1:" + "f" * 64
@@ -204,6 +204,17 @@ def test_a_contradiction_that_the_recorder_saw_takes_the_fingerprint_from_every_
         assert stamped.stamp["contradictions"] == seen
         assert stamped.second is None
         assert codes(stamped) == ["stamp-contradicted"]
+
+
+def test_what_a_recorder_saw_contradicted_stays_its_word_beside_a_claim_of_another_harness(bench: Bench) -> None:
+    seen = [{"component": "prompt_templates", "part": "system", "text": "first request: something else"}]
+    carried = bench.carried("desk_b", contradictions=seen)
+    del carried["declared"]["fingerprint"]
+    assert bench.stamp(carried=carried).stamp == carried
+    stamped = bench.stamp(carried=carried, claim="desk_a")
+    assert stamped.second is not None
+    said = in_force(Statement("1", stamped.stamp), [Statement("2", stamped.second)], {})
+    assert join(said).conflicts, "a claim would have given way"
 
 
 class Uncompared(dict[str, Any]):
