@@ -53,7 +53,7 @@ def test_after_an_edit_the_demo_tells_the_accepted_harness_from_the_edited_one_a
     found = {(row["name"], row["source"] == "snapshot"): row["fingerprint"][4:] for row in listed}
     accepted, edited = found["desk-labelled", True], found["desk-labelled", False]
     beginnings = [f"  desk-labelled {accepted[:6]}  ", f"  desk-labelled {edited[:6]}  ", f"  {'desk-plain':<20}  "]
-    versions, runs, calls = (block.splitlines()[1:] for block in told.split("\n\n")[:3])
+    versions, runs, calls = (block.splitlines()[1:] for block in told.strip().split("\n\n")[:3])
     for block in (versions, runs, calls):
         assert [line[: len(begin)] for line, begin in zip(block, beginnings, strict=True)] == beginnings
     assert versions[0].endswith("accepted (as it was before the edit)")

@@ -49,7 +49,7 @@ def corpus(tracemark: Tracemark) -> Tracemark:
     )
     fill(tracemark, "first")
     assert tracemark.ingest().code == 0
-    assert tracemark.run("init").code == 0
+    assert tracemark.run("init", tracemark.root).code == 0
     return tracemark
 
 
