@@ -17,6 +17,10 @@ settings.register_profile("dev", deadline=None, max_examples=50, suppress_health
 settings.register_profile("ci", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+if "PYTHONPATH" in os.environ:
+    # children work in other folders, and are to import what the tests import
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, os.environ["PYTHONPATH"].split(os.pathsep)))
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests that need the shared files where these are absent, and say how many."""

@@ -93,9 +93,8 @@ def test_publish_names_a_new_file_and_drops_a_known_one(tmp_path):
 )
 def test_a_kill_leaves_the_file_under_its_name_only_after_the_rename(tmp_path, point, published):
     temporary, target = tmp_path / "temporary", tmp_path / "segments" / "abc"
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, temporary, target], env={"TRACEMARK_CRASH_AT": point.value}, check=False
-    )
+    environment = {**os.environ, "TRACEMARK_CRASH_AT": point.value}
+    child = subprocess.run([sys.executable, "-c", CHILD, temporary, target], env=environment, check=False)
     assert child.returncode == -signal.SIGKILL
     assert target.exists() is published
     assert temporary.exists() is not published

@@ -286,7 +286,8 @@ def test_a_kill_after_the_append_leaves_a_ledger_that_holds_it(ledger: Path) -> 
         f"draft = chain.Draft('accept', {{'harness': {A!r}}}, 'why');"
         f"chain.append(Path({str(ledger)!r}), chain.Chain(), draft, FixedClock())"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=_env(TRACEMARK_CRASH_AT="ledger-written"), check=False)
+    environment = {**os.environ, "TRACEMARK_CRASH_AT": "ledger-written"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
     assert done.returncode == -9
     assert len(chain.read(ledger).entries) == 1
     assert accept(ledger, B).decision.parents == [chain.read(ledger).entries[0].digest]
@@ -489,7 +490,7 @@ def test_the_order_of_lines_means_nothing(
 # --- merged by git --------------------------------------------------------------------------------------------------
 
 
-def _env(**more: str) -> dict[str, str]:
+def _env() -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
         "HOME": "/nonexistent",
@@ -498,7 +499,6 @@ def _env(**more: str) -> dict[str, str]:
         "GIT_AUTHOR_EMAIL": "author@example.invalid",
         "GIT_COMMITTER_NAME": "author",
         "GIT_COMMITTER_EMAIL": "author@example.invalid",
-        **more,
     }
 
 

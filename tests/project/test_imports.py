@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import tracemark
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "tracemark"
 
@@ -43,3 +45,9 @@ def test_every_importer_of_a_format_is_in_the_contract_of_independence() -> None
     assert listed <= formats
     assert listed >= {f"tracemark.importers.{name}" for name in ("atif", "openai_chat", "journal")}
     assert not listed & {f"tracemark.importers.{name}" for name in shared}
+
+
+def test_a_child_that_a_test_starts_imports_what_the_test_imports_wherever_it_works(tmp_path: Path) -> None:
+    program = "import tracemark; print(tracemark.__file__)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()) == Path(str(tracemark.__file__)).absolute()
