@@ -292,6 +292,10 @@ def test_an_error_counts_before_a_verdict_and_a_verdict_before_a_reward() -> Non
     assert [row[0].split(":")[0].split(",")[0] for row in SUCCESS] == [
         "error",
         "success",
+        "success",
+        "status or outcome",
+        "status or outcome",
+        "status or outcome",
         "status or outcome",
         "reward or score",
         "none of these",
@@ -325,6 +329,88 @@ def test_a_text_that_is_exactly_a_status_is_one(name: str, word: str) -> None:
     assert (item.findings, repairs(item)) == ((), "")
 
 
+@pytest.mark.parametrize(
+    ("members", "outcome", "note"),
+    [
+        ({"success": "False"}, {"status": "failure", "rule": "success"}, 'success "False": read as failure'),
+        ({"resolved": "true"}, {"status": "success", "rule": "resolved"}, 'resolved "true": read as success'),
+        ({"status": "Failed"}, {"status": "failure", "rule": "status"}, 'status "Failed": read as failure'),
+        ({"outcome": "passed"}, {"status": "success", "rule": "outcome"}, 'outcome "passed": read as success'),
+        (
+            {"status": "timeout"},
+            {"status": "error", "rule": "status", "termination": "timeout"},
+            'status "timeout": read as error',
+        ),
+    ],
+)
+def test_the_words_that_the_table_lists_are_read_in_any_case_and_named(
+    members: dict[str, Any], outcome: dict[str, Any], note: str
+) -> None:
+    item = trace({"messages": DONE, **members})
+    assert (item.outcome, repairs(item), item.findings) == (outcome, note, ())
+    assert "extra" not in item.trajectory
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"success": True, "resolved": False}, "success says success, resolved says failure"),
+        ({"success": True, "status": "failure", "reward": 1}, "success says success, status says failure"),
+        ({"passed": False, "outcome": "success"}, "passed says failure, outcome says success"),
+        ({"passed": "true", "status": "timeout"}, "status says error, passed says success"),
+        ({"reward": 1, "info": {"resolved": False}}, "reward says success, info.resolved says failure"),
+        ({"success": False, "info": {"passed": "True"}}, "success says failure, info.passed says success"),
+    ],
+)
+def test_verdicts_that_disagree_give_none_and_both_are_named(members: dict[str, Any], said: str) -> None:
+    item = trace({"messages": DONE, **members})
+    assert item.outcome == {"status": "unknown"}
+    assert item.trajectory["extra"]["record"] == members
+    (found,) = item.findings
+    assert (found.code, found.severity, found.where) == ("verdict-conflict", "warning", item.where)
+    assert found.message == repairs(item) == f"{said}: neither is read"
+
+
+@pytest.mark.parametrize(
+    ("members", "status", "said"),
+    [
+        ({"success": True, "reward": 0}, "success", "success says success, reward says failure: success counts"),
+        ({"success": True, "reward": False}, "success", "success says success, reward says failure: success counts"),
+        ({"success": False, "score": 1}, "failure", "success says failure, score says success: success counts"),
+        ({"success": "false", "reward": 1}, "failure", "success says failure, reward says success: success counts"),
+        ({"status": "failed", "reward": 1}, "failure", "status says failure, reward says success: status counts"),
+        ({"status": "timeout", "reward": 1}, "error", "status says error, reward says success: status counts"),
+        ({"error": "gone", "reward": 1}, "error", "error says error, reward says success: error counts"),
+        ({"error": "gone", "passed": True}, "error", "error says error, passed says success: error counts"),
+    ],
+)
+def test_a_verdict_counts_against_its_reward_and_that_they_disagree_is_said(
+    members: dict[str, Any], status: str, said: str
+) -> None:
+    item = trace({"messages": DONE, **members})
+    assert item.outcome["status"] == status
+    assert [(found.code, found.message) for found in item.findings] == [("verdict-conflict", said)]
+    assert said in repairs(item)
+
+
+@pytest.mark.parametrize(
+    ("members", "status"),
+    [
+        ({"success": True, "resolved": True, "reward": 1, "info": {"passed": True, "score": 0.2}}, "success"),
+        ({"success": True, "reward": 0.4}, "success"),
+        ({"success": True, "status": "completed"}, "success"),
+        ({"status": "Done", "reward": 0}, "failure"),
+        ({"success": False, "status": "error", "reward": 0}, "error"),
+        ({"error": "gone", "success": False}, "error"),
+        ({"reward": 1, "score": 87, "status": 200}, "success"),
+        ({"reward": 1, "response": {"success": False}}, "success"),
+    ],
+)
+def test_what_agrees_or_is_no_verdict_is_not_reported(members: dict[str, Any], status: str) -> None:
+    item = trace({"messages": DONE, **members})
+    assert (item.outcome["status"], item.findings) == (status, ())
+
+
 def test_a_truth_value_as_reward_is_a_verdict() -> None:
     assert trace({"messages": DONE, "reward": True}).outcome == {"status": "success", "rule": "reward"}
 
@@ -336,10 +422,17 @@ def test_a_truth_value_as_reward_is_a_verdict() -> None:
         ({"reward": " 1"}, 'reward " 1"'),
         ({"reward": "NaN"}, 'reward "NaN"'),
         ({"reward": {"total": 1}}, "reward (an object)"),
-        ({"status": "Success"}, 'status "Success"'),
+        ({"status": "Successful"}, 'status "Successful"'),
+        ({"status": "completed"}, 'status "completed"'),
+        ({"status": False}, "status (a truth value)"),
+        ({"status": "aborted", "reward": 1}, 'status "aborted"'),
+        ({"success": 0, "reward": 1}, "success (a number)"),
+        ({"resolved": "no", "score": 1.0}, 'resolved "no"'),
+        ({"success": True, "outcome": "partly"}, 'outcome "partly"'),
+        ({"outcome": 0, "reward": 1}, "outcome (a number)"),
+        ({"reward": {"total": 0}, "score": 1}, "reward (an object)"),
         ({"outcome": {"success": True}}, "outcome (an object)"),
         ({"resolved": 1}, "resolved (a number)"),
-        ({"success": "true"}, 'success "true"'),
         ({"metadata": {"reward": 1}}, "metadata.reward (a number)"),
         ({"metadata": {"passed": True}}, "metadata.passed (a truth value)"),
         ({"outcome": "x" * 99}, 'outcome "' + "x" * 39 + "…"),

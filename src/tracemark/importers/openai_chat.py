@@ -8,7 +8,8 @@ Keeps: messages, calls, answers and reasoning as steps (see `openai_messages`); 
 where they stand in `kwargs` alone; model, sampling, task and reward in `run` and `outcome`; every other member of the
 record in the root's `extra.record`, and so what is left of a response without the message that became a step: its other
 choices, its id. Where `kwargs` says something else than the record itself, both are kept and `source.repairs` names it.
-What may be a verdict and is not read (`openai_verdict`) is a finding `verdict-unread`.
+What may be a verdict and is not read is a finding `verdict-unread`, and a verdict with which another one or the reward
+disagrees is a finding `verdict-conflict`.
 Drops: members of messages and calls that are null (padding of tables and serialisers), apart from `content`; an empty
 list of calls, the word `function` as the type of a call, tools that are null; what `kwargs` repeats: the same tools, a
 parameter of the same value.
@@ -131,7 +132,7 @@ class ChatImporter:
     """Reads chat messages."""
 
     name = "openai-chat"
-    version = "2"
+    version = "3"
     surest = 80
 
     def recognise(self, head: Head) -> int:
@@ -189,7 +190,10 @@ class ChatImporter:
         respond(rest, conversation, run)
         trajectory = _trajectory(rest, conversation, tools, run)
         ending = openai_verdict.take(rest, record.context.limits.success_reward, repairs)
-        repairs += [f"{text}: not read as a verdict" for text in ending.unread]
+        doubts = [("verdict-unread", f"{text}: not read as a verdict") for text in ending.unread]
+        if ending.conflict is not None:
+            doubts.append(("verdict-conflict", ending.conflict))
+        repairs += [text for _, text in doubts]
         if rest:
             trajectory["extra"] = {"record": rest}
         fill_from_batch(run, record.context.batch)
@@ -208,9 +212,7 @@ class ChatImporter:
             content=walked.content,
             observed=observed(walked.content),
             where=document.where,
-            findings=tuple(
-                finding("verdict-unread", document.where, f"{text}: not read as a verdict") for text in ending.unread
-            ),
+            findings=tuple(finding(code, document.where, text) for code, text in doubts),
         )
 
 
