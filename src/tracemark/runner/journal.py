@@ -6,7 +6,8 @@ Invariants:
 - from its creation until it is closed, the file is locked, so a reader can tell a run in progress from one that died;
 - each event is handed to the system whole before the run goes on: a killed process loses no event that was written,
   and at most the last line is half there;
-- a journal is never reopened, and never replaces another one.
+- a journal is never reopened, and never replaces another one;
+- it is open in the process that opened it alone: a fork that lives longer holds no lock on it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 from tracemark import digest, durable
 from tracemark.errors import LockedError, TracemarkError, UsageError
@@ -61,6 +63,7 @@ class Journal:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             stack.callback(os.close, self._descriptor)
             self._open = stack.pop_all()
+        _OPEN.add(self)
 
     def write(self, event: dict[str, Any]) -> None:
         """Append one event; several threads may.
@@ -83,6 +86,12 @@ class Journal:
                 raise TracemarkError("the journal could not be written whole", where=self.path.name, hint=hint)
             self._broken = False
 
+    def leave(self) -> None:
+        """Close this process's copy of the file, and leave the journal to the one that opened it."""
+        if self._descriptor >= 0:
+            self._descriptor = -1
+            self._open.close()
+
     def close(self) -> None:
         """Make everything written durable and release the lock. Closing twice does nothing.
 
@@ -95,6 +104,17 @@ class Journal:
         with self._open:
             os.fsync(descriptor)
             durable.sync_folder(self.path.parent)
+
+
+_OPEN: WeakSet[Journal] = WeakSet()
+
+
+def _leave_all() -> None:
+    for journal in list(_OPEN):
+        journal.leave()
+
+
+os.register_at_fork(after_in_child=_leave_all)
 
 
 def first_line(

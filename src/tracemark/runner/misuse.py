@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from tracemark.errors import UsageError
+from tracemark.runner.process import Owner
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -18,17 +19,20 @@ class Recording(Protocol):
 
     path: Path
     """The journal."""
+    _owner: Owner
 
 
 def placed(method: _Method) -> _Method:
     """Return a method of a recorder whose usage errors name the journal and the method, and its help.
 
-    An error that names a place, or what to do, keeps it.
+    An error that names a place, or what to do, keeps it. In another process than the recording's it is refused.
     """
 
     @wraps(method)
     def call(self: Recording, *arguments: Any, **named: Any) -> Any:
-        with telling(f"{self.path.name}: {method.__name__}()", f"recorder.{method.__name__}"):
+        where = f"{self.path.name}: {method.__name__}()"
+        self._owner.require(where)
+        with telling(where, f"recorder.{method.__name__}"):
             return method(self, *arguments, **named)
 
     return cast("_Method", call)

@@ -9,6 +9,7 @@ Invariants:
   a handler with an observation that it was not called for, a parser that was never called although the model replied,
   and a prompt of position `first` of which no rendering stands in its place;
 - what disagrees with the harness is written down as a contradiction, never corrected;
+- a recording goes on in the process that entered its block; a fork of that is refused, and writes nothing;
 - a run whose harness folder has changed between load and end is marked as mixed, although nothing that ran changed;
 - the same harness, run facts, events, clock and file name give the same bytes;
 - what a trace cannot hold is refused by the call that brings it, before anything of it is written: the run goes on, and
@@ -28,21 +29,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tracemark import digest, durable
 from tracemark.clock import Clock, SystemClock
-from tracemark.errors import HarnessChangedError, TracemarkError, UsageError
-from tracemark.harness import snapshot
+from tracemark.errors import UsageError
 from tracemark.harness.loading import load
 from tracemark.harness.match import Contradiction
 from tracemark.harness.version import Harness
 from tracemark.importers.journal import fault
-from tracemark.importers.tree import SNAPSHOT_SUFFIX
-from tracemark.runner import given
+from tracemark.model.harness import PromptTemplate
+from tracemark.runner import folder, given
 from tracemark.runner.answers import Answers, Calls
 from tracemark.runner.evidence import Evidence
 from tracemark.runner.journal import Journal, claim, first_line, free_path
 from tracemark.runner.live import Live, Prompt
 from tracemark.runner.misuse import placed, telling
+from tracemark.runner.process import Owner
 
 
 class Recorder:
@@ -71,6 +71,7 @@ class Recorder:
         self._live = Live(harness)
         self._bound = {name: harness.tool_schema(name) for name in harness.manifest.tool_bindings}
         self._journal: Journal | None = None
+        self._owner = Owner()
         self._evidence = Evidence(harness, start["agent"], self._write)
         self._answers = Answers()
         self._handled = Calls()
@@ -94,51 +95,54 @@ class Recorder:
 
         Raises:
             HarnessChangedError: when the folder on disk is not what was loaded.
-            UsageError: when a journal of the name given exists.
+            UsageError: when a journal of the name given exists, or in a fork of the process that entered it already.
         """
-        if self._disk_differs():
-            raise HarnessChangedError(
-                "the harness folder is not what was loaded",
-                where=str(self.harness.manifest.name or "harness.yaml"),
-                hint="load the harness again",
-            )
-        self._write_snapshot()
+        self._owner.require(f"{self.path.name}: with")
+        folder.require_as_loaded(self.harness, self._folder)
+        folder.keep_snapshot(self.harness, self.path.parent)
         self._journal = claim(self.path.parent, self._start["run"]) if self._counts_on else Journal(self.path)
         self.path = self._journal.path
+        self._owner.begin()
         try:
             facts = self._start["run"], self._start["agent"], self._clock.now()
             self._write("start", first_line(self.path.name, self.harness, *facts))
             self._evidence.surroundings()
         except BaseException:
-            self._journal.close()
+            self._close()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the journal; a run that ends in an exception has status `error`, unless an outcome was recorded."""
-        assert self._journal is not None
+        """Close the journal; a run that ends in an exception has status `error`, unless an outcome was recorded.
+
+        Raises:
+            UsageError: in another process than that of `__enter__`, unless an exception is on its way there already;
+                the journal is left alone.
+        """
+        if self._owner.is_another and kind is not None:
+            return
+        self._owner.require(f"{self.path.name}: end of the block")
         try:
             if kind is not None and not self._outcome:
                 stopped = issubclass(kind, (KeyboardInterrupt, SystemExit))
                 self.outcome("error", termination="interrupted" if stopped else "exception")
             self._evidence.settle(replied=self._replies > 0, parsed=self._runtime.called("parser"))
-            mixed = {"mixed": True} if self._disk_differs() else {}
+            mixed = {"mixed": True} if folder.differs(self.harness, self._folder) else {}
             self._write("end", {"time": self._clock.now(), **mixed})
         finally:
-            self._journal.close()
-            self._journal = None
+            self._close()
             self._live.close()
 
     @placed
     def prompt(self, name: str) -> Prompt:
-        """Return the prompt template `name`; its `render` gives the text.
+        """Return the prompt template `name`; its `render` gives the text, in the process of the recording alone.
 
         Raises:
             UnknownNameError: when the harness has no such template.
         """
-        prompt = self._live.prompt(name, self._evidence.rendered)
+        prompt = self._live.prompt(name, self._rendered)
         self._evidence.obtained("prompt_templates", name)
         return prompt
 
@@ -178,7 +182,7 @@ class Recorder:
         """
         function = self._live.tool(name)
         self._evidence.obtained("tool_bindings", name)
-        return self._answers.counted(name, function)
+        return self._owned(self._answers.counted(name, function), "tool", name)
 
     @placed
     def handler(self, name: str) -> Callable[..., Any]:
@@ -191,7 +195,7 @@ class Recorder:
         """
         function = self._live.handler(name)
         self._evidence.obtained("observation_handlers", name)
-        return self._handled.counted(name, function)
+        return self._owned(self._handled.counted(name, function), "handler", name)
 
     @placed
     def runtime(self, part: str) -> Callable[..., Any]:
@@ -202,7 +206,7 @@ class Recorder:
         """
         function = self._live.runtime(part)
         self._evidence.obtained("runtime", part)
-        return self._runtime.counted(part, function)
+        return self._owned(self._runtime.counted(part, function), "runtime", part)
 
     @placed
     def request(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> None:
@@ -322,20 +326,18 @@ class Recorder:
         self._write("outcome", {"outcome": outcome})
         self._outcome = True
 
-    def _write_snapshot(self) -> None:
-        name = self.harness.identity.fingerprint.removeprefix(digest.FINGERPRINT_PREFIX) + SNAPSHOT_SUFFIX
-        target = self.path.parent / name
-        # of one fingerprint any snapshot will do: they differ in labels at most
-        if not target.exists():
-            durable.write_atomic(target, snapshot.to_bytes(self.harness))
+    def _owned(self, function: Callable[..., Any], kind: str, name: str) -> Callable[..., Any]:
+        return self._owner.bound(function, f"{self.path.name}: a call of {kind}({name!r})")
 
-    def _disk_differs(self) -> bool:
-        if self._folder is None:
-            return False
-        try:
-            return load(self._folder).identity.fingerprint != self.harness.identity.fingerprint
-        except TracemarkError:
-            return True
+    def _rendered(self, template: PromptTemplate, text: str) -> None:
+        self._owner.require(f"{self.path.name}: render() of {template.name!r}")
+        self._evidence.rendered(template, text)
+
+    def _close(self) -> None:
+        if self._journal is not None:
+            journal, self._journal = self._journal, None
+            self._owner.end()
+            journal.close()
 
     def _step(self, step: dict[str, Any]) -> None:
         self._write("step", {"step": {**step, "timestamp": self._clock.now()}})
