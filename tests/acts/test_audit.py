@@ -501,6 +501,27 @@ def test_of_a_harness_it_tells_traces_exports_and_decisions(exported: Shop) -> N
     assert (other.accepted, other.traces, other.exports, other.decisions) == (False, 2, [], [])
 
 
+def test_a_folder_that_holds_nothing_of_an_export_is_none(exported: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(exported.root)
+    for target in ("inbox", ".", "exports", "harness_versions"):
+        with pytest.raises(UnknownNameError) as caught:
+            audit.audit(exported.root, target)
+        assert caught.value.message.startswith(f"{target!r} is a folder without manifest.json, so no export")
+        assert str(caught.value.hint).startswith("name the folder that `tracemark export` wrote")
+
+
+def test_the_folder_of_a_harness_version_means_the_harness(exported: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(exported.root)
+    for target in (
+        "harness_versions/desk_a",
+        "harness_versions/desk_a/",
+        str(exported.root / "harness_versions/desk_a"),
+    ):
+        shown = audit.audit(exported.root, target)
+        assert isinstance(shown, audit.HarnessAudit)
+        assert shown.name == "desk_a"
+
+
 def test_a_folder_that_is_named_like_a_harness_and_no_export_means_the_harness(
     exported: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

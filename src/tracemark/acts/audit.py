@@ -12,17 +12,20 @@ from pathlib import Path
 from tracemark.acts.audit_export import ExportAudit, audit_export
 from tracemark.acts.audit_harness import HarnessAudit, audit_harness
 from tracemark.acts.audit_trace import TraceAudit, audit_trace
-from tracemark.acts.corpus import Corpus, is_short, open_store
+from tracemark.acts.corpus import VERSIONS, Corpus, is_short, open_store
 from tracemark.acts.pulled import require_no_output, resolve
+from tracemark.durable import is_there
 from tracemark.errors import NotPulledError, UnknownNameError
 from tracemark.exporters import manifest as manifests
+from tracemark.exporters import sft
 from tracemark.store.reading import SHORTEST_PREFIX
 
 
 def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
     """Audit what `target` names: the folder of an export, a harness, or a trace.
 
-    A folder without a manifest is taken for an export only when nothing else answers to its name.
+    A folder without a manifest is taken for an export only when nothing else answers to its name and it holds the rows
+    of one. The folder of a harness version means the version.
 
     Raises:
         UnknownNameError: when nothing answers to `target`.
@@ -34,13 +37,19 @@ def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
         return audit_export(root, folder)
     corpus = Corpus(root)
     try:
-        return audit_harness(corpus, corpus.resolve(target), target)
+        name = _version_at(corpus, folder) or target
+        return audit_harness(corpus, corpus.resolve(name), name)
     except (UnknownNameError, NotPulledError) as unknown:
         if _may_be_trace(target):
             with open_store(root) as store:
                 return audit_trace(corpus, store, resolve(corpus, store, target))
         if folder.is_dir():
-            return audit_export(root, folder)
+            if is_there(folder / sft.FILE):
+                return audit_export(root, folder)
+            raise UnknownNameError(
+                f"{target!r} is a folder without {manifests.NAME}, so no export, and names no harness and no trace",
+                hint="name the folder that `tracemark export` wrote; tracemark harness list; tracemark traces list",
+            ) from None
         require_no_output(corpus, folder)
         if isinstance(unknown, NotPulledError):
             raise
@@ -49,6 +58,12 @@ def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
             f"{target!r} is no export folder, no harness and no trace id{short}",
             hint=f"{unknown.hint}; tracemark traces list",
         ) from None
+
+
+def _version_at(corpus: Corpus, folder: Path) -> str | None:
+    """Return the name of the harness version whose folder a path names; None when it names none."""
+    below = len(folder.parts) > 1 and folder.resolve().parent == (corpus.root / VERSIONS).resolve()
+    return folder.name if below else None
 
 
 def _may_be_trace(target: str) -> bool:
