@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import tracemark
 from tracemark.acts import decisions, export, ingest, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.clock import FixedClock
+from tracemark.importers import atif_repair
+from tracemark.importers.atif import AtifImporter
 from tracemark.ledger import chain
 from tracemark.store.selection import Selection
 
@@ -177,3 +179,21 @@ def shop(_pattern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sho
     shutil.copytree(_pattern, root)
     monkeypatch.chdir(root)
     return Shop(root)
+
+
+@pytest.fixture
+def newer(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Make the importer one of the version that is given, which reads every document a little differently."""
+    raised = atif_repair.raise_version
+
+    def read_as(version: str) -> None:
+        def reading(document: dict[str, Any], repairs: list[str]) -> Any:
+            result = raised(document, repairs)
+            document["notes"] = f"as version {version} read it"
+            return result
+
+        monkeypatch.setenv("TRACEMARK_WORKERS", "1")
+        monkeypatch.setattr(AtifImporter, "version", version)
+        monkeypatch.setattr(atif_repair, "raise_version", reading)
+
+    return read_as

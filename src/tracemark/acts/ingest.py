@@ -208,8 +208,9 @@ class _Run:
         tally.note(result.findings, result.count)
         tally.refuted.add(result.contradicted, self._known.among(trace_id for trace_id, _ in result.contradicted))
         settled = self._known.settle(result)
-        tally.add(settled, self.decided() if settled.disputed else {})
         self._commit(settled, result.refuted)
+        # what a trace inherits is known once it is stored
+        tally.add(settled, self.decided() if settled.disputed else {})
         tally.refuted.bound(self._known, self.decided() if tally.refuted.shown else {})
         if result.refusals is not None:
             for chunk in refused_in(result.refusals):
@@ -218,10 +219,11 @@ class _Run:
     def decided(self) -> Mapping[str, str | None]:
         """Return what the ledger settles of traces."""
         try:
-            return self._corpus.decisions.stamps
+            stamps = self._corpus.decisions.stamps
         except (LedgerChainError, UsageError):
             # a ledger that cannot be read, or does not verify, settles nothing; `check` says so, and runs are stored
             return {}
+        return self._known.decided(stamps)
 
     def _commit(self, settled: Settled, refuted: Mapping[str, set[str]]) -> None:
         """Commit what became of the records of one job: what is said a second time before what is said first.

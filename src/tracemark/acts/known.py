@@ -37,7 +37,9 @@ from tracemark.store.annotations import INGESTED, OUTCOMES, SOURCES, STAMPS
 from tracemark.store.catalogue import Stored
 from tracemark.store.deciding import refuted_by
 from tracemark.store.draft import DraftWriter, SegmentDraft
+from tracemark.store.inheriting import inheriting
 from tracemark.store.row import Projection, TraceRow, head_of, project_line, trajectory_slice
+from tracemark.store.selection import Decisions
 from tracemark.store.state import Statement, is_claim, is_refuted, join, names_another, relation
 from tracemark.store.store import Store
 
@@ -119,6 +121,14 @@ class Known:
             for trace_id, said in self._statements(some).items()
             if (trace_id in stamps and stamps[trace_id] not in refuted_by(said)) or fingerprint_of(join(said).harness)
         }
+
+    def decided(self, stamps: Mapping[str, str | None]) -> Mapping[str, str | None]:
+        """Return what the ledger settles of traces, with what they inherit from those that they supersede.
+
+        Args:
+            stamps: what it settles by name.
+        """
+        return inheriting([store.catalogue for store in self._stores], Decisions(stamps=stamps)).stamps
 
     def said_of(self, trace_id: str) -> list[Statement]:
         """Return the statements in force about a stored trace."""

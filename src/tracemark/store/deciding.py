@@ -7,6 +7,7 @@ Invariants:
 - no decision puts a trace under a harness that the content refutes, be it that a statement in force says so or that
   comparing the stored content shows it: such a decision is void, and the trace stands as its statements have it, but
   never under that harness;
+- a decision about a trace that another one supersedes holds for that as well, see `inheriting`;
 - a retraction bars a run, however often it was read: every record that holds the trace, and every trace that any
   importer version made of one of these, also where that came to be known later. What was reinstated since is spared.
 """
@@ -18,6 +19,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from tracemark.store.catalogue import Reader, Restated, Stored
+from tracemark.store.inheriting import inheriting
 from tracemark.store.layout import Layout
 from tracemark.store.row import trajectory_of
 from tracemark.store.segment import read_lines
@@ -56,7 +58,7 @@ def applied(catalogue: Reader, layout: Layout, decisions: Decisions, about: Coll
     Raises:
         IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
     """
-    decisions = barring(catalogue, decisions)
+    decisions = inheriting([catalogue], barring(catalogue, decisions))
     stamps = decisions.stamps
     if about is not None:
         stamps = {trace: stamps[trace] for trace in about if trace in stamps}

@@ -13,8 +13,9 @@ from tracemark.findings import Finding, finding
 from tracemark.store.asked import Asked
 from tracemark.store.catalogue import Reader
 from tracemark.store.deciding import refuted, settling
+from tracemark.store.inheriting import inheriting
 from tracemark.store.layout import Layout
-from tracemark.store.selection import Decisions, Excludes
+from tracemark.store.selection import DIVIDED, Decisions, Excludes
 from tracemark.store.state import of_harness
 from tracemark.store.statements import restated_apart
 
@@ -24,16 +25,21 @@ _BATCH = 256
 def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None) -> list[Finding]:
     """Return a finding for each decision that puts a trace under a harness which its content excludes.
 
-    Where the catalogue cannot be asked, that is the finding.
+    So it is too of a trace that inherits the decision. Where the catalogue cannot be asked, that is the finding.
 
     Args:
         layout: the corpus.
         stamps: trace id to the fingerprint under which the ledger settles it; None settles that it counts under none.
         excludes: what compares content with a harness; None asks the statements alone.
     """
+
+    def refuted_in(reader: Reader) -> dict[str, str]:
+        held = inheriting([reader], Decisions(stamps=stamps)).stamps
+        return _refuted_as_read(reader, layout, held, excludes)
+
     with ExitStack() as opened:
         catalogue = Asked.open(layout, opened)
-        void: dict[str, str] = catalogue.ask(lambda reader: _refuted_as_read(reader, layout, stamps, excludes), {})
+        void: dict[str, str] = catalogue.ask(refuted_in, {})
     return [*catalogue.findings, *(decision_refuted(trace, excluded) for trace, excluded in sorted(void.items()))]
 
 
@@ -71,11 +77,14 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
 
 def _undecided(catalogue: Reader, layout: Layout, decisions: Decisions) -> list[tuple[str, list[str]]]:
     """Return each trace that is contested, with what statements dispute and nobody has decided."""
-    disputes = list(_disputes(catalogue, layout))
-    disputed = {trace: decisions.stamps[trace] for trace, _ in disputes if trace in decisions.stamps}
+    decisions = inheriting([catalogue], decisions)
+    disputes = dict(_disputes(catalogue, layout))
+    for trace in sorted(decisions.divided):
+        disputes[trace] = tuple(sorted({*disputes.get(trace, ()), DIVIDED}))
+    disputed = {trace: decisions.stamps[trace] for trace in disputes if trace in decisions.stamps}
     void = _refuted_as_read(catalogue, layout, disputed, decisions.excludes)
     found = []
-    for trace, conflicts in disputes:
+    for trace, conflicts in disputes.items():
         settled = trace in disputed and trace not in void
         open_ones = [path for path in conflicts if not settled or not of_harness(path)]
         if open_ones and trace not in decisions.retracted:

@@ -19,6 +19,7 @@ from tracemark.findings import Finding, finding
 from tracemark.store import deciding
 from tracemark.store import selection as choose
 from tracemark.store.catalogue import Apart, Catalogue, Plain, Restated, Stored
+from tracemark.store.inheriting import inherited_from, inheriting
 from tracemark.store.layout import Layout
 from tracemark.store.row import trajectory_of, trajectory_slice
 from tracemark.store.segment import Location, read_line, read_lines
@@ -149,9 +150,9 @@ class Reading:
             IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
         """
         self._refresh(selection.traces, damaged)
-        decisions = deciding.barring(self.catalogue, decisions)
+        decisions = inheriting([self.catalogue], deciding.barring(self.catalogue, decisions))
         # a decision may give any trace any fingerprint, or take it away, so the catalogue cannot tell then
-        fingerprints = None if decisions.stamps or decisions.void else selection.fingerprints
+        fingerprints = None if decisions.stamps or decisions.void or decisions.divided else selection.fingerprints
         ids = None if selection.traces is None else [bytes.fromhex(trace) for trace in selection.traces]
         undecided = replace(decisions, stamps={})
         for found in self.catalogue.select(fingerprints, ids):
@@ -177,6 +178,10 @@ class Reading:
         """
         self._refresh(about)
         return deciding.applied(self.catalogue, self.layout, decisions, about)
+
+    def inherited_from(self, decided: Collection[str], trace_id: str) -> set[str]:
+        """Return those of the traces `decided` that a trace supersedes, directly or through others."""
+        return inherited_from(self.catalogue, decided, trace_id)
 
     def state(self, trace_id: str, decisions: Decisions = _NOTHING) -> State:
         """Return the present state of one trace.
@@ -205,7 +210,7 @@ class Reading:
             IntegrityError: when a file that holds a statement which must be read is damaged.
         """
         decisions = self.applied(decisions)
-        decided = [*decisions.retracted, *decisions.stamps, *decisions.void]
+        decided = [*decisions.retracted, *decisions.stamps, *decisions.void, *decisions.divided]
         apart = Apart(fingerprints, map(bytes.fromhex, decided), map(bytes.fromhex, decisions.retracted_records))
         states = (choose.state_of(*found, decisions) for found in self.catalogue.select_apart(apart))
         return choose.batches(self.layout.traces, states), self.catalogue.count_but(apart)
@@ -278,6 +283,10 @@ class Reading:
     def tasks(self) -> set[tuple[str, str | None]]:
         """Return task and domain of every trace that has a task, as stated first or since."""
         return self.catalogue.tasks()
+
+    def fingerprints(self) -> set[str]:
+        """Return every fingerprint under which a trace was stated first, or stands since."""
+        return self.catalogue.fingerprints()
 
     def counts(self) -> dict[str, int]:
         """Return how many traces, copies, annotations, refused records, segments and harnesses are stored."""

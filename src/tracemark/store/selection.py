@@ -20,6 +20,9 @@ from tracemark.store.segment import Location
 Excludes: TypeAlias = Callable[[str, bytes], bool]
 """Tells of a fingerprint and a stored line whether the content excludes the harness, as far as anybody knows it."""
 
+DIVIDED = "harness.declared.fingerprint"
+"""What is disputed of a trace for which decisions speak that differ."""
+
 _UNDECLARED: Mapping[str, Any] = {"fingerprint": None, "harness": None, "evidence": "unrecorded", "corroborated": 0}
 
 
@@ -38,6 +41,9 @@ class Decisions:
     void: Mapping[str, str] = field(default_factory=dict)
     """Those of them that cannot hold, because the content refutes that harness; the store fills it in and takes them
     out of `stamps`."""
+    divided: frozenset[str] = frozenset()
+    """Ids of traces that inherit decisions which differ, so that none of them holds; the store fills it in, and puts
+    what the others inherit into `stamps`."""
     excludes: Excludes | None = field(default=None, compare=False)
     """Holds what is settled against the stored content; None leaves it to what statements say."""
 
@@ -53,7 +59,8 @@ class State:
     location: Location
     """Where its line is."""
     conflicts: tuple[str, ...] = ()
-    """Members about which statements disagree and nobody has decided; empty unless contested."""
+    """Members about which statements, or the decisions about superseded traces, disagree and nobody has decided since;
+    empty unless contested."""
     superseded_by: tuple[str, ...] = ()
     """Ids of traces that a newer importer version made of the same record; empty when it is the newest."""
     retracted: bool = False
@@ -153,6 +160,10 @@ def state_of(stored: Stored, restated: Restated | None, replaced_by: tuple[bytes
     if settled:
         row = row._replace(**_settled(row, restated, decisions.stamps[trace_id]))
         conflicts = tuple(path for path in conflicts if not path.startswith("harness."))
+        changed = True
+    elif trace_id in decisions.divided:
+        row = row._replace(**_UNDECLARED)
+        conflicts = tuple(sorted({*conflicts, DIVIDED}))
         changed = True
     elif row.fingerprint is not None and decisions.void.get(trace_id) == row.fingerprint:
         # a statement names the very harness that comparing has excluded; disagreement beats it

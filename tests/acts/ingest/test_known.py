@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tracemark.clock import FixedClock
 from tracemark.errors import NegativeAnswerError
 from tracemark.findings import Severity
 from tracemark.harness import snapshot
-from tracemark.importers import atif_repair, source
+from tracemark.importers import source
 from tracemark.importers.atif import IMPORTER, AtifImporter
 from tracemark.store.draft import DraftWriter
 from tracemark.store.row import project_line
@@ -676,20 +677,6 @@ def test_a_retracted_record_that_is_ingested_again_stays_barred(desk) -> None:
     assert desk.states(Corpus(desk.root).store_decisions)["t-1"].retracted
 
 
-def newer(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    """Make the importer one of a later version, which reads every document a little differently."""
-    monkeypatch.setenv("TRACEMARK_WORKERS", "1")
-    monkeypatch.setattr(AtifImporter, "version", version)
-    raised = atif_repair.raise_version
-
-    def reading(document: dict[str, Any], repairs: list[str]) -> Any:
-        result = raised(document, repairs)
-        document["notes"] = f"as version {version} read it"
-        return result
-
-    monkeypatch.setattr(atif_repair, "raise_version", reading)
-
-
 def present(desk) -> list[bool]:
     """Return of each trace that is not superseded whether it is retracted."""
     decided = Corpus(desk.root).store_decisions
@@ -699,7 +686,7 @@ def present(desk) -> list[bool]:
 
 @pytest.mark.parametrize("later", [False, True])
 def test_no_other_record_of_a_retracted_trace_brings_the_run_back(
-    desk, monkeypatch: pytest.MonkeyPatch, later: bool
+    desk, newer: Callable[[str], None], later: bool
 ) -> None:
     document = desk.document("t-1")
     desk.ingest(desk.write("b.jsonl", document))
@@ -710,13 +697,13 @@ def test_no_other_record_of_a_retracted_trace_brings_the_run_back(
     assert counts(desk.ingest(other)) == {"duplicates": 1}
     if not later:
         decisions.retract(desk.root, trace, "leaked answer", CLOCK)
-    newer(monkeypatch, "90")
+    newer("90")
     assert counts(desk.ingest(other)) == {"reimported": 1}
     assert present(desk) == [True]
     # and so on: a third record of what the newer version made of the second
     third = desk.put("c.json", json.dumps(document, indent=3).encode())
     assert counts(desk.ingest(third)) == {"duplicates": 1}
-    newer(monkeypatch, "91")
+    newer("91")
     assert counts(desk.ingest(third)) == {"reimported": 1}
     assert present(desk) == [True]
     with pytest.raises(NegativeAnswerError, match="retracted already"):
@@ -724,14 +711,14 @@ def test_no_other_record_of_a_retracted_trace_brings_the_run_back(
 
 
 def test_the_newer_reading_can_be_reinstated_alone_and_stays_so_whatever_is_read_again(
-    desk, monkeypatch: pytest.MonkeyPatch
+    desk, newer: Callable[[str], None]
 ) -> None:
     document = desk.document("t-1")
     one, two = desk.write("b.jsonl", document), pretty(desk, "a.json", document)
     desk.ingest()
     old = desk.state("t-1").trace_id
     decisions.retract(desk.root, old, "read wrongly", CLOCK)
-    newer(monkeypatch, "90")
+    newer("90")
     desk.ingest(two)
     (new,) = desk.ids(superseded=False)
     assert present(desk) == [True]
@@ -746,17 +733,17 @@ def test_the_newer_reading_can_be_reinstated_alone_and_stays_so_whatever_is_read
     assert Corpus(desk.root).decisions.retracted == {}
 
 
-def test_a_retraction_names_every_record_of_the_run(desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retraction_names_every_record_of_the_run(desk, newer: Callable[[str], None]) -> None:
     document = desk.document("t-1")
     one, two = desk.write("b.jsonl", document), pretty(desk, "a.json", document)
     desk.ingest()
-    newer(monkeypatch, "90")
+    newer("90")
     desk.ingest(two)
     (new,) = desk.ids(superseded=False)
     decisions.retract(desk.root, new, "leaked answer", CLOCK)
     (entry,) = Corpus(desk.root).chain.entries
     assert entry.decision.subject == {"trace": new, "raw": sha(two), "also": [sha(one)]}
-    newer(monkeypatch, "91")
+    newer("91")
     desk.ingest(one)
     assert present(desk) == [True, True], "no record is in both readings, so neither replaces the other"
 

@@ -144,6 +144,10 @@ class Reader(Contents):
                     found.setdefault(identity, set()).add(raw)
         return found
 
+    def replacing(self, ids: Collection[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield each of `ids` that is superseded with each trace that supersedes it."""
+        yield from self._where_ids("SELECT DISTINCT old, new FROM replaced WHERE old IN", ids)
+
     def between(self, low: bytes, high: bytes, limit: int) -> list[bytes]:
         """Return at most `limit` ids from `low` to `high`, both included, sorted."""
         query = "SELECT id FROM traces WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
@@ -221,6 +225,13 @@ class Reader(Contents):
             now = digest.load_canonical(text.encode()) if '"task"' in text or '"domain"' in text else {}
             found.add((now.get("task", task), now.get("domain", domain)))
         return {pair for pair in found if pair[0] is not None}
+
+    def fingerprints(self) -> set[str]:
+        """Return every fingerprint under which a trace was stated first, or stands since."""
+        found = {row[0] for row in self._db.execute("SELECT DISTINCT fingerprint FROM traces")}
+        for (text,) in self._db.execute("SELECT fields FROM restated WHERE fields LIKE '%\"fingerprint\"%'"):
+            found.add(digest.load_canonical(text.encode())["fingerprint"])
+        return found - {None}
 
     def counts(self) -> dict[str, int]:
         """Return how many traces, copies, annotations and refused records there are."""
