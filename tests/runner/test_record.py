@@ -163,7 +163,7 @@ def handled(rec: Recorder, *results: dict[str, Any], runs: int, calls: int = 1) 
 
 
 def test_a_handler_is_recorded_as_often_as_it_was_called(start: Any) -> None:
-    both = [{"content": "> alp", "source_call_id": "c0"}, {"content": "made up", "source_call_id": "c1"}]
+    both = [{"content": "> alp", "source_call_id": "c0"}, {"content": "> alp", "source_call_id": "c1"}]
     with start() as rec:
         rec.handler("show")
         assert evidence(rec.path)["observation_handlers", "show"] == "recorded", "nothing was there to be handled"
@@ -183,6 +183,41 @@ def test_a_handler_is_recorded_as_often_as_it_was_called(start: Any) -> None:
         assert evidence(rec.path)["observation_handlers", "show"] == "claimed", "asked for when it was too late"
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["made up", "> alpha", "> alp\n", "", [{"type": "text", "text": "made up"}]],
+)
+def test_a_handler_whose_text_was_thrown_away_is_only_claimed(start: Any, content: Any) -> None:
+    with start() as rec:
+        assert handled(rec, {"content": "> alp", "source_call_id": "c0"}, runs=1) == "recorded"
+        assert handled(rec, {"content": content, "source_call_id": "c0"}, runs=1) == "claimed"
+    assert not events(rec.path, "contradiction"), "who says what the model sees is not known, and nothing disagrees"
+
+
+def test_an_error_that_the_run_words_itself_is_no_handlers_and_one_that_passed_the_handler_is(start: Any) -> None:
+    with start() as rec:
+        failed = {"content": "KeyError: 'c'", "source_call_id": "c0", "is_error": True}
+        assert handled(rec, failed, runs=0) == "claimed"
+    with start() as rec:
+        rec.tools()
+        rec.agent("", [{**CALL, "tool_call_id": "c0"}])
+        with pytest.raises(KeyError) as caught:
+            rec.tool("get")("desk", key="c")
+        shown = rec.handler("show")({"row": f"KeyError: {caught.value}"})
+        rec.observation([{"content": shown, "source_call_id": "c0", "is_error": True}])
+        assert evidence(rec.path)["observation_handlers", "show"] == "recorded"
+
+
+def test_a_handler_that_raised_gave_nothing(start: Any) -> None:
+    with start() as rec:
+        rec.handler("show")
+        rec.agent("", [{**CALL, "tool_call_id": "c0"}])
+        with pytest.raises(KeyError):
+            rec.handler("show")({})
+        rec.observation([{"content": "no row", "source_call_id": "c0"}])
+    assert evidence(rec.path)["observation_handlers", "show"] == "claimed"
+
+
 @pytest.mark.parametrize("part", [("observation_handlers", "show"), ("tool_bindings", "get")])
 @pytest.mark.parametrize("early", [False, True])
 def test_a_call_that_no_result_came_of_pays_for_no_later_one(start: Any, part: tuple[str, str], early: bool) -> None:
@@ -190,13 +225,12 @@ def test_a_call_that_no_result_came_of_pays_for_no_later_one(start: Any, part: t
     with start() as rec:
         show, get = rec.handler("show"), rec.tool("get")
         if early:
-            show({"row": "greeting"})
+            show({"row": "alp"})
             get("desk", key="a")
         else:
             answered(rec, seen, runs=2, shown=2)
         assert evidence(rec.path)[part] == "recorded"
-        bypassed = {"content": "made up", "source_call_id": "c0"}
-        answered(rec, bypassed, runs=int(part[1] != "get"), shown=int(part[1] != "show"))
+        answered(rec, seen, runs=int(part[1] != "get"), shown=int(part[1] != "show"))
         assert evidence(rec.path)[part] == "claimed"
     kept = {("observation_handlers", "show"), ("tool_bindings", "get")} - {part}
     assert {evidence(rec.path)[other] for other in kept} == {"recorded"}

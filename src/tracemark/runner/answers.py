@@ -1,4 +1,4 @@
-"""Which results of a run can come from the code that the recorder handed out: of its tools, and of its handlers.
+"""Which results of a run can come from the code of its tools that the recorder handed out.
 
 Every call of that code between a reply and what is recorded next stands for one answer. An answer beyond that came from
 other code, whatever it says; which of several equal calls it was is not asked.
@@ -58,12 +58,18 @@ class Answers:
     def __init__(self) -> None:
         self._calls: Mapping[str, str] = {}
         self._unanswered: set[str] = set()
+        self._covered: set[str] = set()
         self._ran = Calls()
 
     @property
     def expected(self) -> bool:
         """Whether the last reply called a tool."""
         return bool(self._calls)
+
+    @property
+    def ran(self) -> frozenset[str]:
+        """The ids of the last reply's calls that were answered, and for which the code of their tool was called."""
+        return frozenset(self._covered)
 
     def counted(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return `function`, the code of the tool `name`, so that each call of it is counted."""
@@ -74,6 +80,7 @@ class Answers:
         self._ran.forget()
         self._calls = calls
         self._unanswered = set(calls)
+        self._covered = set()
 
     def take(self, linked: Sequence[str | None]) -> list[str]:
         """Take results of the last reply's calls; return the tools that answered without a call of their code.
@@ -94,5 +101,9 @@ class Answers:
         for call in linked:
             answered = sorted(self._unanswered) if call is None else [call]
             self._unanswered.difference_update(answered)
-            bypassed += [name for name in map(self._calls.__getitem__, answered) if not self._ran.spend(name)]
+            for each in answered:
+                if self._ran.spend(self._calls[each]):
+                    self._covered.add(each)
+                else:
+                    bypassed.append(self._calls[each])
         return bypassed

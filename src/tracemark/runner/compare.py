@@ -1,4 +1,4 @@
-"""Where a run that is being recorded disagrees with its harness: its request, its steps, and the process it runs in.
+"""Where a run that is being recorded disagrees with its harness: its request, its steps, its limits and its process.
 
 What agrees says nothing here; evidence comes from obtaining a part, not from looking alike. Which message is which
 template's is told by `harness.pairing`, as it is for a finished trace.
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from tracemark.harness.match import Content, Contradiction, Matcher
 from tracemark.harness.pairing import pair
-from tracemark.harness.roles import Message, by_role, messages_of
+from tracemark.harness.roles import SYSTEM, Message, Role, by_role, messages_of
 from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.version import Harness
-from tracemark.importers.content import text_of
-from tracemark.model.harness import PromptTemplate, Runtime
+from tracemark.importers.content import looks_like_an_error, text_of
+from tracemark.model.harness import Limits, PromptTemplate, Runtime, ToolBinding
 
 
 class Renderings(NamedTuple):
@@ -96,6 +96,70 @@ def renderings(
     return found
 
 
+def foreign(
+    harness: Harness,
+    rendered: Sequence[tuple[PromptTemplate, str]],
+    before: Sequence[Message],
+    later: Sequence[Message],
+) -> list[Contradiction]:
+    """Compare the system messages behind the first reply with what system templates were rendered to.
+
+    One that was rendered, of position `first`, gives no other text than it gave; any other template is known by its
+    pattern. Where none was rendered, patterns alone tell, and `Matcher` compares them.
+
+    Args:
+        harness: the harness.
+        rendered: every prompt template that was rendered, with its text.
+        before: (role, text, step id) of each message in front of the first reply.
+        later: the same of each behind it.
+
+    Returns:
+        The first message that no template gives; nothing when there is none.
+    """
+    role = by_role(harness).get(SYSTEM, Role())
+    own = {template.name for template in (*role.first, *role.anywhere)}
+    texts = {text for template, text in rendered if template.name in own}
+    names = {template.name for template, _ in rendered}
+    if not names & own:
+        return []
+    others = [*role.anywhere, *(template for template in role.first if template.name not in names)]
+    for number, (_, text, step) in enumerate(messages_of(SYSTEM, later), len(messages_of(SYSTEM, before)) + 1):
+        if text not in texts and all(template.fits(text, None) is None for template in others):
+            part = SYSTEM if number == 1 else f"{SYSTEM}-{number}"
+            return [Contradiction("prompt_templates", part, step, f"no template gave this message: {text!r}"[:EXCERPT])]
+    return []
+
+
+def steps(limits: Limits, replies: int, step: int) -> Contradiction | None:
+    """Compare the number of the agent's steps with the limit; None when they agree, or no limit is declared."""
+    if limits.steps is None or replies <= limits.steps:
+        return None
+    return _runtime("limits", f"this is step {replies} of the agent, declared are {limits.steps} at most", step)
+
+
+def parallel_calls(limits: Limits, calls: int, step: int) -> Contradiction | None:
+    """Compare the number of calls that were made for one reply with the limit; None as above."""
+    if limits.parallel_calls is None or calls <= limits.parallel_calls:
+        return None
+    text = f"{calls} calls of one reply were made, declared are {limits.parallel_calls} at most"
+    return _runtime("limits", text, step)
+
+
+def made_elsewhere(bindings: Mapping[str, ToolBinding], step: Mapping[str, Any]) -> set[str]:
+    """Return the ids of a step's calls that other code than the harness's has made.
+
+    Their tool has no code here, and a result that names the call does not read like an error: a call that the harness
+    refuses is answered by one.
+    """
+    answered = {
+        result["source_call_id"]
+        for result in step["observation"]["results"]
+        if result.get("source_call_id") is not None and not _is_error(result)
+    }
+    calls = [call for call in step.get("tool_calls", ()) if call["tool_call_id"] in answered]
+    return {call["tool_call_id"] for call in calls if not _has_code(bindings.get(call["function_name"]))}
+
+
 def texts_of(messages: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, int | None]]:
     """Return (role, text, no step id) of messages in OpenAI's chat format."""
     return [(str(message.get("role")), text_of(message.get("content")), None) for message in messages]
@@ -129,5 +193,14 @@ def _unlike(text: str, sent: str) -> str:
     return differing(text, at, sent, at)
 
 
-def _runtime(part: str, text: str) -> Contradiction:
-    return Contradiction("runtime", part, None, text[:EXCERPT])
+def _runtime(part: str, text: str, step: int | None = None) -> Contradiction:
+    return Contradiction("runtime", part, step, text[:EXCERPT])
+
+
+def _has_code(binding: ToolBinding | None) -> bool:
+    return binding is not None and binding.entry is not None
+
+
+def _is_error(result: Mapping[str, Any]) -> bool:
+    extra = result.get("extra") or {}
+    return bool(extra.get("is_error") or extra.get("error")) or looks_like_an_error(text_of(result.get("content")))

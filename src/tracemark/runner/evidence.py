@@ -2,16 +2,18 @@
 
 Invariants:
 - evidence is written when it changes, and what the run asked for is taken back where it made no use of it;
-- what is found by looking at recorded steps is written once they are all there; whoever asks before hears it too.
+- the process is compared when the run begins and when it ends, and the limits with each reply and its results;
+- what is found by looking at all recorded steps is written once they are there; whoever asks before hears it too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tracemark.harness.match import Contradiction, Matcher
+from tracemark.harness.roles import Message
 from tracemark.harness.version import Harness
 from tracemark.importers.content import content_of, text_of
 from tracemark.model.harness import PromptTemplate
@@ -34,6 +36,7 @@ class Evidence:
 
     def __init__(self, harness: Harness, agent: Mapping[str, Any], write: Write) -> None:
         self._harness = harness
+        self._limits = harness.manifest.runtime.limits
         self._agent = agent
         self._write = write
         self._parts: dict[tuple[str, str], str] = {}
@@ -42,7 +45,9 @@ class Evidence:
         # how many renderings the first reply could see; None before it
         self._before: int | None = None
         self._placed: set[str] = set()
-        self._said: list[tuple[str, str, int | None]] = []
+        self._said: list[Message] = []
+        self._said_later: list[Message] = []
+        self._replies = 0
         self._steps: list[dict[str, Any]] = []
         self._tools: list[dict[str, Any]] | None = None
         self._requested = False
@@ -55,7 +60,7 @@ class Evidence:
             return tuple(found)
         agent = {**self._agent, **({"tool_definitions": self._tools} if self._tools else {})}
         content = content_of({"agent": agent, "steps": self._steps})
-        for more in (self._prompt().differing, self._matcher.judge(content).contradictions):
+        for more in (self._prompt().differing, self._foreign(), self._matcher.judge(content).contradictions):
             known = {(one.component, one.part) for one in found}
             found += [each for each in more if (each.component, each.part) not in known]
         return tuple(found)
@@ -65,11 +70,7 @@ class Evidence:
         for part in self._harness.identity.parts["runtime"]:
             if part not in _CALLABLE:
                 self.obtained("runtime", part)
-        contradictions, unknown = compare.surroundings(self._harness.manifest.runtime)
-        for part in unknown:
-            self.note("runtime", part, "claimed")
-        for contradiction in contradictions:
-            self._contradict(contradiction)
+        self._compare_process()
 
     def obtained(self, component: str, part: str) -> None:
         """Note that the run asked the harness for a part; what is known of it already stands."""
@@ -110,12 +111,24 @@ class Evidence:
         if step["source"] == "agent":
             if self._before is None:
                 self._before = len(self._rendered)
+            self._replies += 1
+            self._contradict_once(compare.steps(self._limits, self._replies, len(self._steps)))
         elif self._before is None:
             self._said.append((step["source"], text_of(step["message"]), len(self._steps)))
+        else:
+            self._said_later.append((step["source"], text_of(step["message"]), len(self._steps)))
 
-    def results(self, results: list[dict[str, Any]]) -> None:
-        """Note results of the last step that were written."""
-        self._steps[-1].setdefault("observation", {"results": []})["results"].extend(results)
+    def results(self, results: list[dict[str, Any]], ran: Collection[str]) -> None:
+        """Note results of the last step that were written.
+
+        Args:
+            results: the results.
+            ran: ids of the step's calls for which the code of their tool was called.
+        """
+        step = self._steps[-1]
+        step.setdefault("observation", {"results": []})["results"].extend(results)
+        made = {*ran, *compare.made_elsewhere(self._harness.manifest.tool_bindings, step)}
+        self._contradict_once(compare.parallel_calls(self._limits, len(made), len(self._steps)))
 
     def settle(self, *, replied: bool, parsed: bool) -> None:
         """Take back at the end what the run asked for and, although the model replied, made no use of.
@@ -125,10 +138,9 @@ class Evidence:
             parsed: whether the parser was called.
         """
         compared = self._prompt()
-        known = {(one.component, one.part) for one in self._found}
-        for contradiction in compared.differing:
-            if (contradiction.component, contradiction.part) not in known:
-                self._contradict(contradiction)
+        for contradiction in (*compared.differing, *self._foreign()):
+            self._contradict_once(contradiction)
+        self._compare_process()
         if not replied:
             return
         for template in self._harness.manifest.prompt_templates:
@@ -142,6 +154,19 @@ class Evidence:
         """Compare what was rendered in front of the first reply with the messages there; the prompt ends with them."""
         return compare.renderings(self._harness, self._rendered[: self._before], self._said)
 
+    def _foreign(self) -> list[Contradiction]:
+        """Compare the system messages behind the first reply with all that was rendered."""
+        return compare.foreign(self._harness, self._rendered, self._said, self._said_later)
+
+    def _compare_process(self) -> None:
+        contradictions, unknown = compare.surroundings(self._harness.manifest.runtime)
+        for part in unknown:
+            self.note("runtime", part, "claimed")
+        for contradiction in contradictions:
+            # several variables may differ, and each may have been told at the start
+            if contradiction not in self._found:
+                self._contradict(contradiction)
+
     @cached_property
     def _matcher(self) -> Matcher:
         return Matcher(self._harness)
@@ -149,6 +174,13 @@ class Evidence:
     def _lower(self, component: str, part: str) -> None:
         if (component, part) in self._parts:
             self.note(component, part, "claimed")
+
+    def _contradict_once(self, contradiction: Contradiction | None) -> None:
+        """Write down the first place of a part; None is none."""
+        if contradiction is None:
+            return
+        if all(one[:2] != contradiction[:2] for one in self._found):
+            self._contradict(contradiction)
 
     def _contradict(self, contradiction: Contradiction) -> None:
         self._found.append(contradiction)

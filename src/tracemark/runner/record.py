@@ -6,9 +6,10 @@ step by step, so a run that dies leaves a readable trace of what it did.
 
 Invariants:
 - a part that the run never asked for is only claimed, and so is a tool with an answer that its code was not called for,
-  a handler with an observation that it was not called for, a parser that was never called although the model replied,
-  and a prompt of position `first` of which no rendering stands in its place;
-- what disagrees with the harness is written down as a contradiction, never corrected;
+  a handler with an observation that is not what it gave, or what the next handler made of that, a parser that was never
+  called although the model replied, and a prompt of position `first` of which no rendering stands in its place;
+- what disagrees with the harness is written down as a contradiction, never corrected: a prompt, a system message, a
+  tool, more steps or calls than declared, a variable or a package of the process at the start or the end (decision 34);
 - a recording goes on in the process that entered its block; a fork of that is refused, and writes nothing;
 - a run whose harness folder has changed between load and end is marked as mixed, although nothing that ran changed;
 - the same harness, run facts, events, clock and file name give the same bytes;
@@ -39,6 +40,7 @@ from tracemark.model.harness import PromptTemplate
 from tracemark.runner import folder, given
 from tracemark.runner.answers import Answers, Calls
 from tracemark.runner.evidence import Evidence
+from tracemark.runner.handled import Handled
 from tracemark.runner.journal import Journal, claim, first_line, free_path
 from tracemark.runner.live import Live, Prompt
 from tracemark.runner.misuse import placed, telling
@@ -74,7 +76,7 @@ class Recorder:
         self._owner = Owner()
         self._evidence = Evidence(harness, start["agent"], self._write)
         self._answers = Answers()
-        self._handled = Calls()
+        self._handled = Handled([handler.name for handler in harness.manifest.observation_handlers])
         self._runtime = Calls()
         self._replied = False
         self._replies = 0
@@ -186,16 +188,18 @@ class Recorder:
 
     @placed
     def handler(self, name: str) -> Callable[..., Any]:
-        """Return the observation handler `name`, with its declared parameters bound; each call of it is counted.
+        """Return the observation handler `name`, with its declared parameters bound; what a call of it gives is known.
 
-        A call stands for a result that the reply recorded last gets; a call in front of that reply stands for none.
+        A call stands for one result that the reply recorded last gets, and whose content is what it gave, or what the
+        next handler made of that; a call in front of that reply stands for none. So record what the last handler of the
+        list gave, as it is, and let errors pass the handlers too: a text that no call gave makes them `claimed`.
 
         Raises:
             UnknownNameError: when the harness has no such handler.
         """
         function = self._live.handler(name)
         self._evidence.obtained("observation_handlers", name)
-        return self._owned(self._handled.counted(name, function), "handler", name)
+        return self._owned(self._handled.followed(name, function), "handler", name)
 
     @placed
     def runtime(self, part: str) -> Callable[..., Any]:
@@ -303,12 +307,11 @@ class Recorder:
                 self._evidence.note("tool_bindings", name, "claimed")
         if self._answers.expected or not self._bound:
             # what follows a reply without a call is, where there are tools, no result of one
-            shown = [result for result in made if result.get("content") is not None]
-            for handler in self.harness.manifest.observation_handlers:
-                if not all(self._handled.spend(handler.name) for _ in shown):
-                    self._evidence.note("observation_handlers", handler.name, "claimed")
+            shown = [result["content"] for result in made if result.get("content") is not None]
+            for name in self._handled.take(shown):
+                self._evidence.note("observation_handlers", name, "claimed")
         self._write("observation", {"results": made})
-        self._evidence.results(made)
+        self._evidence.results(made, self._answers.ran)
 
     @placed
     def outcome(self, status: str | None = None, **facts: Any) -> None:
