@@ -111,3 +111,16 @@ def test_the_tree_knows_every_command_by_name() -> None:
         for name in path.split():
             node = node.commands[name]
         assert node.get_short_help_str(200) == COMMANDS[path].help.rstrip(".") + "."
+
+
+def test_init_lays_out_the_folder_that_is_named_or_that_of_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert run(["--root", str(tmp_path / "there"), "init"]) == 0
+    assert (tmp_path / "there" / "params.yaml").is_file()
+    assert not any((tmp_path / "here").iterdir())
+    assert run(["init"]) == 0
+    assert (tmp_path / "here" / "params.yaml").is_file()

@@ -142,5 +142,5 @@ def test_what_fits_has_its_name_beside_the_fingerprint() -> None:
 
 def test_an_agent_is_shown_by_the_labels_that_its_document_gives() -> None:
     assert re.search(
-        "^agent +terminus-2 2.0.0$", written(trace(agent={"name": "terminus-2", "version": "2.0.0"})), re.M
+        "^agent +terminus-2 2.0.0$", written(trace(agent={"name": "terminus-2", "version": "2.0.0"})), re.MULTILINE
     )

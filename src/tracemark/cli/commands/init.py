@@ -15,13 +15,20 @@ from tracemark.pipeline import dvcfile
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new, an empty or an existing folder.")] = Path(),
+    ctx: typer.Context,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DIR", help="A new, an empty or an existing folder; default: that of --root, else the current one."
+        ),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> int:
     """Lay out a new corpus.
 
     What is already there is kept. git and dvc are used where they are installed; a plain folder works as well.
     """
+    place = folder or ctx.obj or Path()
     with working("init"):
-        report = scaffold.init(folder, {"dvc.yaml": dvcfile.render(folder)})
+        report = scaffold.init(place, {"dvc.yaml": dvcfile.render(place)})
     return show(report, output)
