@@ -112,8 +112,9 @@ def test_a_crash_after_params_leaves_nothing_to_do(shop: Shop) -> None:
 def test_a_harness_with_problems_is_not_accepted(shop: Shop) -> None:
     folder = write_version(shop.root, "desk_x", extra="Broken.")
     (folder / "tools.py").write_text("def other():\n    return 1\n")
-    with pytest.raises(NegativeAnswerError, match="problems that must be mended"):
+    with pytest.raises(NegativeAnswerError, match="problems that must be mended") as error:
         shop.accept("desk_x")
+    assert str(error.value.where).startswith("harness_versions/desk_x/")
     assert kinds(shop) == []
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store, place_of
+from tracemark.acts.harnesses import placed
 from tracemark.acts.provenance import content_in, worded
 from tracemark.acts.pulled import resolve
 from tracemark.clock import Clock
@@ -106,7 +107,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
     chain.require_reason(reason)
     corpus = Corpus(root)
     harness = corpus.resolve(name)
-    findings = (*check(harness), *corpus.namesakes(name, harness))
+    findings = (*(placed(found, harness) for found in check(harness)), *corpus.namesakes(name, harness))
     for found in findings:
         if found.severity is Severity.ERROR:
             raise NegativeAnswerError(
