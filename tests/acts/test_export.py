@@ -361,13 +361,6 @@ def test_records_that_could_not_be_read_and_earlier_exports_are_not_asked_for(sh
     assert (report.rows, [found.code for found in report.findings]) == (3, ["stored-not-indexed"] * 2)
 
 
-def test_a_harness_version_that_cannot_be_read_is_in_nobodys_way(shop: Shop) -> None:
-    folder = write_version(shop.root, "desk_x", extra="Broken.")
-    (folder / "look.json").write_text("{")
-    shop.accept()
-    assert shop.export().rows == 3
-
-
 # --- refused
 
 

@@ -170,6 +170,8 @@ def test_a_version_that_cannot_be_read_is_named_by_whatever_goes_on_without_it(s
     manifest = write_version(shop.root, "desk_x") / "harness.yaml"
     manifest.write_text("name: [calc\n")
     ingested = shop.ingest([document("n-1")], name="new")
+    # an export under `unique` is refused
+    shop.set(("evidence: unique", "evidence: claimed"))
     exported = shop.export()
     trace = shop.ids()["t-0"]
     audits = [audit.audit(shop.root, target) for target in (trace, "desk_a", str(shop.root / "exports" / "sft"))]

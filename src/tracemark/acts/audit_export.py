@@ -7,11 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.export import KIND, terms_of
 from tracemark.acts.provenance import content_in
 from tracemark.acts.pulled import not_pulled
+from tracemark.acts.uncompared import in_doubt, left_out
 from tracemark.durable import read_regular
 from tracemark.errors import IntegrityError, IrregularFileError, UnknownNameError
 from tracemark.exporters import audit as exports
@@ -55,11 +57,17 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
     with open_store(root) as store:
         records = store.annotations(KIND, damaged=store.findings)
         recorded = frozenset(str(note.value["value"]["manifest"]) for note in records)
+        asked: list[bool] = []
+
+        def fitting(line: dict[str, Any]) -> list[str]:
+            asked.append(True)
+            return fits(corpus.matchers.values(), content_in(line))
+
         present = exports.Present(
             terms=terms_of(corpus),
             fetch=_Fetch(store, corpus.store_decisions, _named_rows(folder)),
             tools=cache(corpus.offered),
-            fits=lambda line: fits(corpus.matchers.values(), content_in(line)),
+            fits=fitting,
             recorded=recorded,
         )
         audited = exports.audit(folder, present)
@@ -69,7 +77,7 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
             *corpus.acceptance_findings(),
             *audited.differences,
             *audited.notes,
-            *corpus.left_out(),
+            *(in_doubt if asked else left_out)(corpus, store),
         ]
     manifest = audited.manifest
     return ExportAudit(

@@ -25,6 +25,7 @@ from tracemark.acts.provenance import (
     standing,
 )
 from tracemark.acts.pulled import not_pulled
+from tracemark.acts.uncompared import left_out
 from tracemark.findings import Finding, Report
 from tracemark.harness.declared import Comparison, compare
 from tracemark.harness.match import Content, fits
@@ -91,8 +92,9 @@ class TraceAudit(Report):
     superseded_by: list[str]
     """Ids of traces that a newer importer made of the same record."""
     decisions: list[dict[str, Any]]
-    """Ledger entries about it or a record that holds its run: `kind` (`stamp`, `retract`, `reinstate`), `time`,
-    `reason`, `entry` (digest)."""
+    """Ledger entries about it, a trace that it supersedes or a record that holds its run: `kind` (`stamp`, `retract`,
+    `reinstate`), `time`, `reason`, `entry` (digest), and `trace`, the id of another trace that the entry is about,
+    absent when it is about this one."""
 
 
 def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
@@ -110,6 +112,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
     joined = standing(said, state, decisions, corpus.by_fingerprint.get(fingerprint or ""))
     content = content_in(line)
     fitting = fits(corpus.matchers.values(), content)
+    uncompared = left_out(corpus, store)
     taken = [exported(note.value["value"]) for note in store.exports_of(trace_id, store.findings)]
     return TraceAudit(
         findings=(
@@ -117,7 +120,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
             *corpus.acceptance_findings(),
             *store.findings,
             *_refuted(trace_id, decisions),
-            *corpus.left_out(),
+            *uncompared,
         ),
         trace_id=trace_id,
         fingerprint=fingerprint,
@@ -136,7 +139,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         run=joined.run,
         agent=labels_of(line["trajectory"]),
         source=line["source"],
-        export=eligible(corpus, state, line, fitting),
+        export=eligible(corpus, state, line, fitting, uncompared),
         exports=taken,
         conflicts=disputed(said, state.conflicts),
         retracted=state.retracted,
@@ -176,11 +179,13 @@ def _differences(corpus: Corpus, joined: Joined, said: Sequence[Statement], cont
 
 def _decisions_about(corpus: Corpus, store: Store, trace_id: str) -> list[dict[str, Any]]:
     records = cache(lambda: store.records_of_run(trace_id))
+    inherited = cache(lambda: store.inherited_from(corpus.decisions.stamps, trace_id))
 
     def concerns(subject: Mapping[str, Any]) -> bool:
-        if subject.get("trace") == trace_id:
+        about = subject.get("trace")
+        if about == trace_id or (about in corpus.decisions.stamps and about in inherited()):
             return True
         named = records_named(subject)
         return bool(named) and not records().isdisjoint(named)
 
-    return decided(corpus, concerns)
+    return decided(corpus, concerns, trace_id)

@@ -119,16 +119,15 @@ class Corpus:
         return self._known[1]
 
     def left_out(self) -> list[Finding]:
-        """Return a finding for each folder of a harness version that cannot be read, so that nothing is compared."""
+        """Return a finding for each harness version, and each snapshot, that cannot be read and so is not compared."""
         first: dict[str, Finding] = {}
         for problem in self.harness_findings:
-            place = problem.where.split("/")
-            if place[0] == VERSIONS and len(place) > 1:
-                first.setdefault(place[1], problem)
-        return [
-            finding("harness-left-out", f"{VERSIONS}/{name}", problem.message, f"tracemark harness check {name}")
-            for name, problem in first.items()
-        ]
+            folder, _, rest = problem.where.partition("/")
+            version = rest.partition("/")[0] if folder == VERSIONS else ""
+            hint = f"tracemark harness check {version}" if version else problem.hint
+            where = f"{VERSIONS}/{version}" if version else problem.where
+            first.setdefault(where, finding("harness-left-out", where, problem.message, hint))
+        return list(first.values())
 
     @cached_property
     def by_fingerprint(self) -> dict[str, Harness]:

@@ -7,21 +7,24 @@ Invariant:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.export import terms_of
 from tracemark.errors import IntegrityError
 from tracemark.exporters import sft
-from tracemark.exporters.select import facts, judge
+from tracemark.exporters.select import facts, judge, rests_on_fits
+from tracemark.findings import Finding
 from tracemark.store.selection import State
 
 TAKEN = "yes"
 """The answer for a trace that is taken; every other one begins with `no`."""
 
 
-def eligible(corpus: Corpus, state: State, line: Mapping[str, Any], fitting: Collection[str]) -> str:
+def eligible(
+    corpus: Corpus, state: State, line: Mapping[str, Any], fitting: Collection[str], uncompared: Sequence[Finding]
+) -> str:
     """Return `yes`, or `no` with the first reason and its detail.
 
     Args:
@@ -29,6 +32,7 @@ def eligible(corpus: Corpus, state: State, line: Mapping[str, Any], fitting: Col
         state: the trace as it stands.
         line: its stored line, parsed.
         fitting: the fingerprints of the known harnesses that its content does not exclude.
+        uncompared: what kept other harnesses from being compared.
     """
     if corpus.acceptance_findings():
         return "no: it is open which harness is accepted"
@@ -36,15 +40,17 @@ def eligible(corpus: Corpus, state: State, line: Mapping[str, Any], fitting: Col
         return "no: no harness is accepted"
     if state.superseded_by:
         return "no: superseded"
-    known = facts(state)
+    known, terms = facts(state), terms_of(corpus)
 
     def untrainable() -> str | None:
         return sft.render(line["trajectory"], known, corpus.offered(known.fingerprint or "")).untrainable
 
     try:
-        verdict = judge(known, terms_of(corpus), lambda: fitting, untrainable)
+        verdict = judge(known, terms, lambda: fitting, untrainable)
     except IntegrityError as error:
         return f"no: {error.message}"
+    if verdict.reason is None and uncompared and rests_on_fits(known, terms):
+        return f"no: a harness cannot be compared ({uncompared[0].where})"
     if verdict.reason is None:
         return TAKEN
     return f"no: {verdict.reason}" + (f" ({verdict.detail})" if verdict.detail else "")

@@ -22,6 +22,7 @@ from tracemark import __version__, digest, engine
 from tracemark.acts.corpus import VERSIONS, Corpus, open_store
 from tracemark.acts.export_job import ExportJob, Row, work
 from tracemark.acts.pulled import require_pulled
+from tracemark.acts.uncompared import left_out, require_compared
 from tracemark.durable import make_folder, sync_folder, write_atomic
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import folder as folders
@@ -30,7 +31,7 @@ from tracemark.exporters import sft as sft_rows
 from tracemark.exporters.choice import Selected, choose, require_enough
 from tracemark.exporters.evaluation import unmatched
 from tracemark.exporters.head import Head, head_in
-from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, facts, judge
+from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, facts, judge, rests_on_fits
 from tracemark.findings import Finding, Report
 from tracemark.model.annotation import build
 from tracemark.model.export import File, Manifest
@@ -83,8 +84,8 @@ def sft(root: Path, out: Path) -> ExportReport:
         out: the folder to write; an earlier export in it is replaced.
 
     Raises:
-        ExportRefusedError: when no harness is accepted, when it is open which one is, or when fewer traces fit than the
-            minimum.
+        ExportRefusedError: when no harness is accepted, when it is open which one is, when fewer traces fit than the
+            minimum, or when a row is taken because no other harness fits and one cannot be compared.
         UsageError: when `out` holds something else than an export, or lies where the corpus keeps what it reads.
         NotPulledError: when data that dvc.lock pins is not on disk.
         IntegrityError: when a trace that must be read is damaged or is not what the catalogue says of it, or a file of
@@ -97,16 +98,18 @@ def sft(root: Path, out: Path) -> ExportReport:
     terms, harness = terms_of(corpus), _accepted(corpus)
     with open_store(root) as store, store.workspace() as folder:
         _require_whole(store)
-        judged, restated = Judged(), set[str]()
+        judged, restated, compared = Judged(), set[str](), set[str]()
         rows: dict[str, Row] = {}
         with store.unchanging():
             # what is counted and what the manifest says it was counted in are of one moment
             content = store.corpus_digest()
-            for result in engine.run(work, _jobs(store, corpus, terms, folder, (judged, restated))):
+            for result in engine.run(work, _jobs(store, corpus, terms, folder, (judged, restated, compared))):
                 judged.add(result.judged)
                 rows |= result.rows
             selected = choose(judged, terms.caps)
             store.require_true(restated.intersection(selected.ids))
+        if compared.intersection(selected.ids):
+            require_compared(corpus, store)
         require_enough(selected, terms, harness, lambda: _alike(corpus))
         manifest = _write(corpus, content, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
@@ -116,7 +119,7 @@ def sft(root: Path, out: Path) -> ExportReport:
 def _beside(corpus: Corpus, store: Store) -> list[Finding]:
     """Return what an export does not stumble over, and may be meant otherwise."""
     params = corpus.params
-    return [*unmatched(params.evaluation, store.tasks(), params.evaluation_file), *corpus.left_out()]
+    return [*unmatched(params.evaluation, store.tasks(), params.evaluation_file), *left_out(corpus, store)]
 
 
 def _accepted(corpus: Corpus) -> str:
@@ -169,13 +172,14 @@ def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:
 
 
 def _jobs(
-    store: Store, corpus: Corpus, terms: Terms, folder: Path, noted: tuple[Judged, set[str]]
+    store: Store, corpus: Corpus, terms: Terms, folder: Path, noted: tuple[Judged, set[str], set[str]]
 ) -> Iterator[ExportJob]:
     """Yield a job for each segment of which a line must be read; what is said of all other traces is noted.
 
-    Noted as well are the ids of those to be read of which more is said than their line says.
+    Noted as well are the ids of those to be read of which more is said than their line says, and of those that pass
+    only where no other harness fits them.
     """
-    judged, restated = noted
+    judged, _, _ = noted
     batches, others = store.split(terms.accepted, corpus.store_decisions)
     for plain in others:
         if plain.superseded:
@@ -186,14 +190,15 @@ def _jobs(
     harnesses = tuple(corpus.harnesses)
     bound = {fingerprint: corpus.offered(fingerprint) for fingerprint in sorted(terms.accepted)}
     for number, batch in enumerate(batches):
-        traces = tuple(_undecided(batch, terms, judged, restated))
+        traces = tuple(_undecided(batch, terms, noted))
         if traces:
             yield ExportJob(batch.path, traces, terms, harnesses, bound, folder / f"rows-{number:06d}")
 
 
 def _undecided(
-    batch: Batch, terms: Terms, judged: Judged, restated: set[str]
+    batch: Batch, terms: Terms, noted: tuple[Judged, set[str], set[str]]
 ) -> Iterator[tuple[Location, Facts, Head]]:
+    judged, restated, compared = noted
     for state in batch.states:
         if state.superseded_by:
             judged.superseded += 1
@@ -204,6 +209,8 @@ def _undecided(
         except ContentNeededError:
             if state.restated:
                 restated.add(state.trace_id)
+            if rests_on_fits(known, terms):
+                compared.add(state.trace_id)
             yield state.location, known, head_in(state)
 
 

@@ -240,6 +240,11 @@ def judge(
     return Verdict(None if _within(known.tool_calls, terms.caps.tool_calls) else Reason.TOOL_CALLS)
 
 
+def rests_on_fits(known: Facts, terms: Terms) -> bool:
+    """Return whether a trace that passes does so because no other known harness fits its content."""
+    return terms.policy is Policy.UNIQUE and known.evidence != "recorded"
+
+
 def _by_identity(known: Facts, terms: Terms) -> Reason | None:
     """Return the first of the reasons before `evidence`; None when there is none."""
     reasons = (Reason.RETRACTED, Reason.CONTESTED, Reason.MIXED, Reason.NO_FINGERPRINT, Reason.OTHER_HARNESS)
@@ -268,7 +273,7 @@ def _well_known(known: Facts, terms: Terms, fits: Callable[[], Collection[str]])
         return True
     if terms.policy is Policy.RECORDED:
         return known.evidence == "recorded" and known.fingerprint not in terms.incomplete
-    if known.evidence == "recorded":
+    if not rests_on_fits(known, terms):
         return True
     return known.corroborated > 0 and terms.accepted.issuperset(found := fits()) and known.fingerprint in found
 

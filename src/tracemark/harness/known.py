@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracemark.digest import FINGERPRINT_PREFIX
+from tracemark.digest import FINGERPRINT_PREFIX, is_fingerprint
 from tracemark.durable import is_there, read_regular, why_unread
 from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatError
 from tracemark.findings import Finding, finding
@@ -49,7 +49,8 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
         )
         candidates, away = [], []
     for folder in away:
-        message = f"a link that leads out of {folders.name}/; it was not followed"
+        leads = f"out of {folders.name}/; it was not followed" if folder.is_dir() else "nowhere"
+        message = f"a link that leads {leads}"
         findings.append(finding("version-linked", f"{_place(folder, root)}/", message))
     for folder in candidates:
         examined = examine(folder)
@@ -75,7 +76,7 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
 def _stored(snapshots: Path, root: Path, findings: list[Finding]) -> list[Path]:
     """Return the snapshots in a folder; none, with a finding, where it is there and cannot be listed."""
     try:
-        return sorted(path for path in snapshots.iterdir() if path.suffix == ".json") if is_there(snapshots) else []
+        return sorted(filter(_is_snapshot, snapshots.iterdir())) if is_there(snapshots) else []
     except OSError as error:
         reason, hint = why_unread(error, "folder")
         findings.append(
@@ -84,17 +85,23 @@ def _stored(snapshots: Path, root: Path, findings: list[Finding]) -> list[Path]:
         return []
 
 
+def _is_snapshot(path: Path) -> bool:
+    # what has another name is no part of the store, and check names it
+    return path.suffix == ".json" and is_fingerprint(FINGERPRINT_PREFIX + path.stem)
+
+
 def _place(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
 def _folders(parent: Path) -> tuple[list[Path], list[Path]]:
-    """Return every folder that is, or was meant to be, a harness version, and every link that leads out of `parent`.
+    """Return every folder that is, or was meant to be, a harness version, and every link out of `parent` or to nowhere.
 
     A folder without a manifest was meant to be one where it holds a file that counts.
     """
-    folders = sorted(path for path in parent.iterdir() if path.is_dir()) if is_there(parent) else []
-    away = [path for path in folders if not path.resolve().is_relative_to(parent.resolve())]
+    entries = sorted(parent.iterdir()) if is_there(parent) else []
+    folders = [path for path in entries if path.is_dir() or (path.is_symlink() and not path.exists())]
+    away = [path for path in folders if not path.is_dir() or not path.resolve().is_relative_to(parent.resolve())]
     within = [path for path in folders if path not in away]
     return [path for path in within if path.is_symlink() or HarnessFolder(path).holds_anything()], away
 
