@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracemark import digest
+from tracemark.importers import source
 from tracemark.importers.atif import IMPORTER, TERMINUS_CUT, content_of
 from tracemark.importers.base import Imported, Record, Refused, verbatim_digest
 from tracemark.model.trace import Outcome, Run, Source
 from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, Read
 
 Make = Callable[..., dict[str, Any]]
 
@@ -762,6 +763,125 @@ def test_a_trial_gives_the_session_where_there_is_none(inbox: Inbox, document: M
     item = inbox.read().only
     assert item.trajectory["session_id"] == "trial-7"
     assert "session_id missing" in repairs(item)
+
+
+def link_out(path: Path) -> None:
+    outside = path.parent.parent.parent.parent / "outside.json"
+    path.rename(outside)
+    path.symlink_to(outside)
+
+
+def nested(path: Path) -> None:
+    path.write_text("[" * 600 + "]" * 600)
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "broken": (lambda path: path.write_text("{broken"), "it is no JSON that can be read: "),
+    "a list": (lambda path: path.write_text("[1]"), "it holds no JSON object"),
+    "nested": (nested, "it is no JSON that can be read: "),
+    "larger than a record may be": (
+        lambda path: path.write_text('{"task_name": "' + "x" * 5000 + '"}'),
+        "it has 5017 bytes, more than the 4096 that are read",
+    ),
+    "a link out of the folder": (link_out, "it is a symbolic link, which is not followed"),
+    "a link to nothing": (lambda path: path.rename(path.with_name("x")) and path.symlink_to("gone"), "it is a symboli"),
+    "a folder": (lambda path: path.unlink() or path.mkdir(), "it is no regular file"),
+    "of another trial": (
+        lambda path: path.write_text('{"task_name": "o", "id": "9", "trial_name": "other__9", "verifier_result":'
+                                     ' {"reward": 1}}'),
+        'it is of the trial "other__9", and the folder of another one',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_a_result_that_cannot_be_used_is_named_beside_the_trace(inbox: Inbox, document: Make, case: str) -> None:
+    make, words = UNUSABLE[case]
+    trial(inbox, document(), result={"task_name": "t", "verifier_result": {"reward": 1}})
+    make(inbox.path / "job/t__1/result.json")
+    item = inbox.read(max_record=4096).only
+    assert (item.outcome, item.run) == ({"status": "unknown"}, {"model": {"name": "m"}})
+    (found,) = item.findings
+    assert (found.code, found.severity, found.where) == ("trial-unread", "warning", item.where)
+    assert found.message.startswith(f"result.json of the trial is not used: {words}")
+    assert found.message in repairs(item)
+    assert found.hint
+
+
+def test_a_config_that_cannot_be_used_is_named_and_the_result_still_holds(inbox: Inbox, document: Make) -> None:
+    trial(inbox, document(), result={"task_name": "t", "config": {"attempt": 2}})
+    (inbox.path / "job/t__1/config.json").write_text("null")
+    item = inbox.read().only
+    assert item.run == {"task": "t", "attempt": 2, "model": {"name": "m"}}
+    assert [found.message for found in item.findings] == [
+        "config.json of the trial is not used: it holds no JSON object"
+    ]
+
+
+@pytest.mark.parametrize("name", ["t__1", "1", "", None, 7])
+def test_a_result_is_of_the_trial_whose_name_the_folder_bears_also_behind_another_one(
+    inbox: Inbox, document: Make, name: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial(inbox, document(), result={"task_name": "t", "trial_name": name})
+    assert (inbox.read().only.run["task"], inbox.read().only.findings) == ("t", ())
+    (inbox.path / "linked").symlink_to("job/t__1")
+    assert inbox.read("linked/agent/trajectory.json").only.run["task"] == "t"
+    monkeypatch.chdir(inbox.path / "job/t__1")
+    assert Read(source.plan([Path()])).only.run["task"] == "t"
+
+
+def test_a_trial_whose_name_only_ends_alike_is_another_one(inbox: Inbox, document: Make) -> None:
+    trial(inbox, document(), result={"task_name": "t", "trial_name": "__1"})
+    assert [found.code for found in inbox.read().only.findings] == ["trial-unread"]
+
+
+@pytest.mark.parametrize(
+    ("verifier", "named"),
+    [
+        ({"rewards": {"a": 1, "b": 0}}, True),
+        ({"rewards": {"reward": "1"}}, True),
+        ([1], True),
+        ({"rewards": {"reward": 0}}, False),
+        ({"rewards": None}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_a_verifiers_result_that_is_no_verdict_is_named(
+    inbox: Inbox, document: Make, verifier: Any, named: bool
+) -> None:
+    trial(inbox, document(), result={"verifier_result": verifier})
+    found = [(one.code, one.message) for one in inbox.read().only.findings]
+    words = "verifier_result in result.json of the trial: not read as a verdict"
+    assert found == ([("verdict-unread", words)] if named else [])
+
+
+@pytest.mark.parametrize(
+    ("carried", "words"),
+    [
+        ({"status": "success"}, 'extra.tracemark says status "success", the files of the trial "failure"'),
+        ({"status": "failure", "reward": 0.5}, "extra.tracemark says reward 0.5, the files of the trial 0"),
+        ({"status": "failure", "reward": 0}, None),
+        ({"status": "unknown"}, None),
+    ],
+)
+def test_an_outcome_that_the_document_carries_counts_and_that_its_trial_disagrees_is_said(
+    inbox: Inbox, document: Make, carried: dict[str, Any], words: str | None
+) -> None:
+    made = document(extra={"tracemark": {"outcome": carried}})
+    trial(inbox, made, result={"verifier_result": {"reward": 0}})
+    item = inbox.read().only
+    assert item.outcome == carried
+    found = [(one.code, one.severity, one.message) for one in item.findings]
+    assert found == ([] if words is None else [("verdict-conflict", "warning", f"{words}: extra.tracemark counts")])
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_an_exception_file_that_is_not_read_still_says_that_there_was_one(
+    inbox: Inbox, document: Make, large: bool
+) -> None:
+    trial(inbox, document(), result={"verifier_result": {"reward": 1}}, exception="x" * 5000 if large else "x")
+    assert inbox.read(max_record=4096).only.outcome["status"] == "error"
 
 
 def test_an_exception_file_alone_is_an_error(inbox: Inbox, document: Make) -> None:

@@ -60,6 +60,7 @@ SUCCESS = (
         "error; a timeout of the agent that was graded: by reward",
     ),
     ("Harbor result.json: verifier_result", "by reward: success at ingest.success_reward, else failure"),
+    ("Harbor result.json that cannot be used, or is of another trial", "unknown, with a finding"),
     ("none of these", "unknown"),
 )
 """Which source verdict gives which status, in the order in which they are looked for."""
@@ -89,7 +90,7 @@ class AtifImporter:
     """Reads ATIF."""
 
     name = "atif"
-    version = "2"
+    version = "3"
     surest = 100
 
     def recognise(self, head: Head) -> int:
@@ -162,7 +163,7 @@ class AtifImporter:
             repairs.append("session_id missing: the trial's id")
         raw = digest.canonical(value, finite=True)
         run, outcome, doubts = _facts(value, raw, context, (carried, trial))
-        repairs += doubts
+        repairs += [*doubts, *(text for _, text in trial.doubts)]
         fill_from_batch(run, context.batch)
         stamp = carried.stamp_for(raw, repairs)
         return Imported(
@@ -175,7 +176,7 @@ class AtifImporter:
             content=walked.content,
             observed=observed(walked.content, main_agent=run.get("role") != "subagent"),
             where=document.where,
-            findings=() if carried.fault is None else (finding("carried-invalid", document.where, carried.fault),),
+            findings=tuple(finding(code, document.where, text) for code, text in _doubts(carried, trial)),
         )
 
     def _stream(
@@ -221,6 +222,16 @@ def _facts(
         run["rendered"] = True
         doubts.append("rendered is false, and the agent's calls are synthetic: counted as rendered")
     return run, carried.outcome or trial.outcome, doubts
+
+
+def _doubts(carried: atif_carried.Carried, trial: atif_harbor.Facts) -> Iterator[tuple[str, str]]:
+    """Yield code and words of what the document carries, or its trial says, and is not used."""
+    if carried.fault is not None:
+        yield "carried-invalid", carried.fault
+    yield from trial.doubts
+    conflict = None if carried.outcome is None else atif_harbor.conflict(carried.outcome, trial.outcome)
+    if conflict is not None:
+        yield "verdict-conflict", conflict
 
 
 def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:

@@ -2,11 +2,18 @@
 
 Paths, hosts and job ids in these files are labels of one machine and are not taken over. Times are kept as written;
 Harbor writes them without a zone.
+
+Invariants:
+- a file of the trial that is there and cannot be used is never silent: a doubt says which one and why;
+- a file that names another trial than the folder does says nothing about this one.
 """
 
 from __future__ import annotations
 
+import os.path
 import re
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from tracemark import digest
@@ -16,6 +23,7 @@ from tracemark.importers.base import REWARD_RULES, Context, outcome_of_reward
 _RENDERER = "terminus-2"
 _TIMEOUT = "AgentTimeoutError"
 _RAW_REPLY = re.compile(r'"commands"\s*:|<commands>')
+_SHOWN = 80
 _SAMPLING = ("temperature", "top_p", "reasoning_effort", "max_tokens")
 
 MEMBERS = (
@@ -30,6 +38,10 @@ MEMBERS = (
     ("`verifier_result` of result.json (`rewards`, `reward`)", "outcome.checks, outcome.reward, and by it the status"),
     ("`exception_info` of result.json, exception.txt", "outcome.termination, status error"),
     ("`id` of result.json", "session_id of a document that has none"),
+    (
+        "`trial_name` of result.json, of config.json",
+        "nothing; where it is not that of the folder, the file is not used, with a finding",
+    ),
 )
 """What is read of the files of a trial (`config.json`, else the `config` in `result.json`), and what it becomes."""
 
@@ -41,16 +53,35 @@ class Facts(NamedTuple):
     outcome: dict[str, Any]
     key: str | None = None
     """The trial's own id; None when it has none."""
+    doubts: tuple[tuple[str, str], ...] = ()
+    """A key of `findings.CODES`, and what of the trial cannot be used, in words."""
 
 
 def facts(trajectory: dict[str, Any], context: Context) -> Facts:
     """Return what the trial around `trajectory` says; an empty run and an unknown outcome outside a trial."""
     if context.trial is None:
         return Facts(rendering(trajectory), {"status": "unknown"})
-    result = _object(context.trial_file("result.json"))
-    config = _object(context.trial_file("config.json")) or _dict(result, "config")
+    doubts: list[tuple[str, str]] = []
+    result = _object("result.json", context, doubts)
+    config = _object("config.json", context, doubts) or _dict(result, "config")
     key = result.get("id")
-    return Facts(_run(trajectory, result, config), _outcome(result, context), key if isinstance(key, str) else None)
+    outcome = _outcome(result, context)
+    if outcome["status"] == "unknown" and result.get("verifier_result") and _is_graded(result["verifier_result"]):
+        doubts.append(("verdict-unread", "verifier_result in result.json of the trial: not read as a verdict"))
+    return Facts(_run(trajectory, result, config), outcome, key if isinstance(key, str) else None, tuple(doubts))
+
+
+def conflict(carried: Mapping[str, Any], trial: Mapping[str, Any]) -> str | None:
+    """Return in words where the outcome that a document carries and that of its trial disagree; None where not.
+
+    What is carried counts: an export of ours wrote it, and it may be graded anew.
+    """
+    for name in ("status", "reward"):
+        one, other = carried.get(name), trial.get(name)
+        if None not in (one, other) and "unknown" not in (one, other) and one != other:
+            said = f"extra.tracemark says {name} {_shown(one)}, the files of the trial {_shown(other)}"
+            return f"{said}: extra.tracemark counts"
+    return None
 
 
 def _run(trajectory: dict[str, Any], result: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
@@ -138,14 +169,53 @@ def _verdict(result: dict[str, Any], success_reward: float) -> dict[str, Any] | 
     return {**outcome, **judged, "grader": {"name": "harbor-verifier"}, "rule": REWARD_RULES[0]}
 
 
-def _object(raw: bytes | None) -> dict[str, Any]:
+def _is_graded(verifier: Any) -> bool:
+    """Return whether what a verifier left says anything; Harbor writes null, or null rewards, where it did not run."""
+    return not isinstance(verifier, dict) or any(verifier.get(name) not in (None, {}) for name in ("rewards", "reward"))
+
+
+def _object(name: str, context: Context, doubts: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the object in a file of the trial; {}, with a doubt, where there is one that cannot be used."""
+    raw = context.trial_file(name)
     if raw is None:
         return {}
-    try:
-        value = digest.loads(raw).value
-    except NotJSONError:
-        return {}
-    return value if isinstance(value, dict) else {}
+    fault: str | None = raw if isinstance(raw, str) else None
+    if isinstance(raw, bytes):
+        try:
+            value = digest.loads(raw).value
+        except NotJSONError as error:
+            fault = f"it is no JSON that can be read: {error}"
+        else:
+            if isinstance(value, dict):
+                other = _other_trial(value, context)
+                if other is None:
+                    return value
+                fault = f"it is of the trial {_shown(other)}, and the folder of another one"
+            else:
+                fault = "it holds no JSON object"
+    doubts.append(("trial-unread", f"{name} of the trial is not used: {fault}"))
+    return {}
+
+
+def _other_trial(value: dict[str, Any], context: Context) -> str | None:
+    """Return the trial that a file names where it is not that of the folder; None where it is, or names none.
+
+    Harbor names the folder after the trial; whoever collects trials puts something in front of the name.
+    """
+    name = value.get("trial_name")
+    if not isinstance(name, str) or not name or context.trial is None:
+        return None
+    # the folder may have been given through a link, or as `.`
+    for folder in (PurePath(context.trial).name, PurePath(os.path.realpath(context.trial)).name):
+        before = folder.removesuffix(name)
+        if folder.endswith(name) and not before[-1:].isalnum():
+            return None
+    return name
+
+
+def _shown(value: Any) -> str:
+    text = digest.canonical(value).decode("utf-8", "replace")
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _dict(value: dict[str, Any], name: str) -> dict[str, Any]:

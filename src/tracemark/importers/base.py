@@ -17,6 +17,7 @@ Invariants:
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,10 +135,14 @@ class Context(NamedTuple):
         """
         if self.folder is None or not _plain(name):
             return None
-        return _read(Path(self.folder) / name, self.limits.max_record)
+        found = _read(Path(self.folder) / name, self.limits.max_record)
+        return found if isinstance(found, bytes) else None
 
-    def trial_file(self, name: str) -> bytes | None:
-        """Return the bytes of `name` in the trial folder; None when there is no trial or no such file."""
+    def trial_file(self, name: str) -> bytes | str | None:
+        """Return the bytes of `name` in the trial folder; None when there is no trial or no such file.
+
+        A text says why one that is there is not read: what `sibling` refuses is refused here too.
+        """
         if self.trial is None or not _plain(name):
             return None
         return _read(Path(self.trial) / name, self.limits.max_record)
@@ -252,10 +257,18 @@ def _plain(name: str) -> bool:
     return bool(name) and name not in (".", "..") and "/" not in name and "\\" not in name and "\0" not in name
 
 
-def _read(path: Path, limit: int) -> bytes | None:
+def _read(path: Path, limit: int) -> bytes | str | None:
+    """Return the bytes of a file; why it is not read, in words; None when there is none."""
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > limit:
-            return None
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            return "it is a symbolic link, which is not followed"
+        if not stat.S_ISREG(found.st_mode):
+            return "it is no regular file"
+        if found.st_size > limit:
+            return f"it has {found.st_size} bytes, more than the {limit} that are read"
         return path.read_bytes()
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        return f"it cannot be read: {error.strerror or error}"

@@ -187,7 +187,7 @@ def _is_trial(folder: Path) -> bool:
             agent.is_dir()
             and not agent.is_symlink()
             and (folder / "config.json").is_file()
-            and (folder / "result.json").is_file()
+            and os.path.lexists(folder / "result.json")
         )
     except OSError:
         # a folder that cannot be looked into: whoever lists it, or opens its files, says so
