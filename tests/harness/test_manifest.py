@@ -59,7 +59,7 @@ def test_an_unknown_key_near_a_known_one_is_explained():
         (
             "tool_bindings: {a: []}\n",
             "`tool_bindings.a` must be an object",
-            "correct the place named; docs/format/fingerprint.md of tracemark lists the members of a manifest",
+            "correct the place named; tracemark harness check says what else is wrong",
         ),
         ("name: 5\n", "`name` must be a text, not 5", "put it in quotation marks"),
     ],
