@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from tracemark.acts import audit, health, traces
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import IntegrityError, ManifestError, UnknownNameError, UsageError
 from tracemark.findings import Severity
+from tracemark.harness import snapshot
+from tracemark.store.layout import Layout
 
 from .conftest import Shop, write_version
 
@@ -44,6 +47,24 @@ def test_a_label_of_two_versions_names_none_of_them(shop: Shop) -> None:
         manifest.write_text(manifest.read_text().replace(f"name: other_{number}", "name: twin"))
     with pytest.raises(UsageError, match="names 2 harnesses"):
         Corpus(shop.root).resolve("twin")
+
+
+@pytest.mark.parametrize("length", [6, 8, 64, 68])
+def test_a_fingerprint_is_taken_by_no_folder_and_by_no_snapshot_that_is_called_so(shop: Shop, length: int) -> None:
+    harness, other = Corpus(shop.root).resolve("desk_a"), Corpus(shop.root).resolve("desk_b")
+    name = harness.fingerprint[:length] if length == 68 else harness.fingerprint.removeprefix("tm1:")[:length]
+    shutil.rmtree(shop.root / "harness_versions" / "desk_b")
+    Layout(shop.root).snapshot(other.fingerprint).write_bytes(snapshot.to_bytes(replace(other, name=name)))
+    write_version(shop.root, name, extra="Quite different.")
+    assert Corpus(shop.root).resolve(name) == harness
+    (found,) = Corpus(shop.root).harness_findings
+    assert (found.code, found.where) == ("manifest-invalid", f"harness_versions/{name}/harness.yaml")
+
+
+def test_a_folder_of_a_reserved_name_is_named_with_the_reason(shop: Shop) -> None:
+    write_version(shop.root, "facade", extra="Quite different.")
+    with pytest.raises(ManifestError, match="of hexadecimal digits alone"):
+        Corpus(shop.root).resolve("facade")
 
 
 @pytest.mark.parametrize("name", ["", "tm1:", "abcde", "../desk_a", "./desk_a", "desk_a/", "..", "*", "f" * 64])

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tracemark import digest
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import NotPulledError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
+from tracemark.harness.names import is_abbreviation
 from tracemark.harness.version import Harness
 from tracemark.importers.source import Job
 from tracemark.importers.tree import snapshots_beside
@@ -77,7 +77,7 @@ class Claims:
     def _claim(self, name: str) -> Claim:
         harness = self._corpus.resolve(name)
         self.findings += self._corpus.namesakes(name, harness)
-        return Claim(harness.fingerprint, _bare_name(name, harness.fingerprint))
+        return Claim(harness.fingerprint, None if is_abbreviation(name) else name)
 
 
 def recorded_beside(sources: Iterable[Path], limit: int) -> dict[str, Harness]:
@@ -105,9 +105,3 @@ def _named_for(job: Job) -> str | None:
     """Return the harness that the batch of a job names; all pieces of a job are of one batch."""
     named: str | None = job.pieces[0].context.batch.get("harness")
     return named
-
-
-def _bare_name(name: str, fingerprint: str) -> str | None:
-    """Return `name`, which led to `fingerprint`; None when it is the beginning of the fingerprint itself."""
-    prefix = digest.FINGERPRINT_PREFIX
-    return None if fingerprint.removeprefix(prefix).startswith(name.removeprefix(prefix)) else name

@@ -30,6 +30,7 @@ from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
 from tracemark.harness.known import known_with_findings
 from tracemark.harness.match import Matcher
+from tracemark.harness.names import SHORTEST, is_abbreviation, reserved
 from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
@@ -37,15 +38,11 @@ from tracemark.ledger.params import Params
 from tracemark.ledger.params_file import read_params
 from tracemark.ledger.state import LedgerState, state
 from tracemark.store.layout import Layout
-from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Decisions
 from tracemark.store.store import Store
 
 VERSIONS = "harness_versions"
 """The folder of a corpus that holds harness versions, a folder each."""
-
-NO_HARNESS = "none"
-"""What stands for *no harness* where a harness is named: `traces list --harness none`, `stamp --harness none`."""
 
 
 class Corpus:
@@ -185,8 +182,9 @@ class Corpus:
     def resolve(self, name: str) -> Harness:
         """Return the harness that a label, a fingerprint or the beginning of one names.
 
-        A name means a version that is on disk now (its folder before its label), and only where there is none, a
-        snapshot; a version that cannot be read is an error and never gives way to an older snapshot of the same name.
+        A fingerprint, or what looks like the beginning of one, means that harness and nothing else, whatever others are
+        called. A name means a version that is on disk now (its folder before its label), and only where there is none,
+        a snapshot; a version that cannot be read is an error and never gives way to an older snapshot of the same name.
 
         Raises:
             UnknownNameError: when nothing answers to `name`; the hint lists what does.
@@ -194,10 +192,12 @@ class Corpus:
             ManifestError: when the version of that name cannot be read.
             NotPulledError: when nothing does of what is on disk, and snapshots that dvc.lock pins are not.
         """
-        broken = self.broken(name)
+        found = self._by_prefix(name)
+        broken = [] if found else self.broken(name)
         if broken:
             raise ManifestError(broken[0].message, where=broken[0].where, hint=broken[0].hint)
-        found = self._by_name(name) or self._by_prefix(name)
+        if reserved(name) is None:
+            found = self._by_name(name)
         if len({harness.fingerprint for harness in found}) == 1:
             return found[0]
         if found:
@@ -206,7 +206,7 @@ class Corpus:
         if SNAPSHOTS in self.pins.missing:
             raise self.pins.lacks(self.pins.missing, f"; of what is, no harness answers to {name!r}")
         names = ", ".join(sorted({harness.name for harness in self.places})) or "none yet"
-        short = f" (of a fingerprint at least {SHORTEST_PREFIX} digits are needed)" if is_short(name) else ""
+        short = f" (of a fingerprint at least {SHORTEST} digits are needed)" if is_short(name) else ""
         raise UnknownNameError(
             f"no harness answers to {name!r}{short}", hint=f"known: {names} (tracemark harness list)"
         )
@@ -238,9 +238,9 @@ class Corpus:
         return by_folder or [harness for harness in by_label if harness.folder] or by_label
 
     def _by_prefix(self, name: str) -> list[Harness]:
-        bare = name.removeprefix(digest.FINGERPRINT_PREFIX)
-        if len(bare) < SHORTEST_PREFIX:
+        if not is_abbreviation(name):
             return []
+        bare = name.removeprefix(digest.FINGERPRINT_PREFIX)
         return [
             harness
             for fingerprint, harness in self.by_fingerprint.items()
@@ -262,7 +262,7 @@ def tools_of(harness: Harness) -> list[dict[str, Any]]:
 def is_short(name: str) -> bool:
     """Return whether `name` may be meant as an id or a fingerprint, and has too few digits to name one."""
     digits = name.removeprefix(digest.FINGERPRINT_PREFIX)
-    return 0 < len(digits) < SHORTEST_PREFIX and set(digits) <= set(hexdigits)
+    return 0 < len(digits) < SHORTEST and set(digits) <= set(hexdigits)
 
 
 def _stored(path: Path, fingerprint: str) -> Harness:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store, place_of
+from tracemark.acts.corpus import Corpus, open_store, place_of
 from tracemark.acts.harnesses import placed
 from tracemark.acts.provenance import content_in, worded
 from tracemark.acts.pulled import resolve
@@ -29,6 +29,7 @@ from tracemark.findings import Finding, Report, Severity
 from tracemark.harness import snapshot
 from tracemark.harness.check import check
 from tracemark.harness.match import Matcher
+from tracemark.harness.names import NO_HARNESS
 from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
 from tracemark.ledger.params_file import set_accepted

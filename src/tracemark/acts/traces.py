@@ -11,11 +11,12 @@ from sys import maxsize
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.corpus import NO_HARNESS, Corpus, open_store
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.provenance import declared_name, labels_of, observed_digests, standing
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import IntegrityError, UsageError
 from tracemark.findings import Finding, Report, finding
+from tracemark.harness.names import NO_HARNESS
 from tracemark.harness.version import Harness
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
 from tracemark.model.trace import STATUSES

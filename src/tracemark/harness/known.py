@@ -14,6 +14,7 @@ from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatErro
 from tracemark.findings import Finding, finding
 from tracemark.harness.folder import HarnessFolder
 from tracemark.harness.loading import examine
+from tracemark.harness.names import RENAME, reserved
 from tracemark.harness.snapshot import from_bytes
 from tracemark.harness.version import Harness
 from tracemark.model.harness import MANIFEST_NAME
@@ -53,6 +54,11 @@ def known_with_findings(root: Path, folders: Path, snapshots: Path) -> tuple[lis
         message = f"a link that leads {leads}"
         findings.append(finding("version-linked", f"{_place(folder, root)}/", message))
     for folder in candidates:
+        refused = reserved(folder.name)
+        if refused is not None:
+            message = f"a version's folder cannot be named {folder.name!r}: the name {refused}"
+            findings.append(finding("manifest-invalid", f"{_place(folder, root)}/{MANIFEST_NAME}", message, RENAME))
+            continue
         examined = examine(folder)
         if examined.harness is not None:
             found.append(examined.harness)

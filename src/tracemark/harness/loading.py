@@ -18,6 +18,7 @@ from tracemark.findings import Finding, finding
 from tracemark.harness import closure, includes, manifest
 from tracemark.harness.fingerprint import Place, Sources, identify, normal, plain, schema, schema_repairs
 from tracemark.harness.folder import PACKAGE, ROOT, HarnessFolder, RefusedFileError
+from tracemark.harness.names import RENAME, reserved
 from tracemark.harness.tools import ToolSchemaError
 from tracemark.harness.version import Harness
 from tracemark.model.harness import MANIFEST_NAME, ORDERED, Manifest
@@ -123,6 +124,10 @@ class _Loading:
         del self.folder.files[MANIFEST_NAME]
         reading = manifest.read(raw)
         self.problems += reading.problems
+        label = self.folder.bases[0].folder.name
+        if reading.manifest and reading.manifest.name is None and (reason := reserved(label)):
+            message = f"`name` is missing, and the name of the folder, {label!r}, cannot stand in for it: it {reason}"
+            self.problems.append(finding("manifest-invalid", MANIFEST_NAME, message, RENAME))
         return (reading.manifest, reading) if reading.manifest else None
 
     def _bases(self, described: Manifest, places: manifest.Reading) -> None:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tracemark.findings import Finding, finding
+from tracemark.harness.names import RENAME, reserved
 from tracemark.model.faults import reason_of
 from tracemark.model.harness import MANIFEST_FORMAT, MANIFEST_NAME, ORDERED, Manifest, known_keys
 
@@ -93,6 +94,10 @@ def read(raw: bytes) -> Reading:
         for detail in error.errors(include_url=False):
             _translate(detail, reading)
         return reading
+    reason = reserved(manifest.name or "")
+    if reason is not None:
+        message = f"`name` cannot be {manifest.name!r}: it {reason}"
+        reading.problem("manifest-invalid", reading.where(("name",)), message, RENAME)
     if not reading.problems:
         reading.manifest = manifest
     return reading
