@@ -157,6 +157,6 @@ def test_a_damaged_file_that_decides_exports_stops_them_and_is_an_error_of_every
         shop.export()
     report = audit.audit(shop.root, shop.ids()["t-0"])
     assert [(found.code, found.where) for found in report.findings if found.severity is Severity.ERROR] == [
-        ("file-damaged", f"{folder}/{path.name}")
+        ("file-damaged", f"traces/{folder}/{path.name}")
     ]
     assert report.exit_code == 1

@@ -75,7 +75,7 @@ def damaged(shop: Shop, request: pytest.FixtureRequest) -> tuple[Shop, str]:
     else:
         damage(file)
     state(shop, outcome(ids["t-1"], 0.5, "2"), outcome(ids["t-2"], 0.0, "2"))
-    return shop, file.relative_to(shop.root / "traces").as_posix()
+    return shop, file.relative_to(shop.root).as_posix()
 
 
 def listed(shop: Shop) -> dict[str, str]:
@@ -172,7 +172,7 @@ def test_an_audit_names_a_record_of_an_export_that_cannot_be_read(shop: Shop) ->
     shop.export()
     (record,) = (shop.root / "traces" / "annotations" / "exports.sft").glob("*")
     cut(record)
-    where = record.relative_to(shop.root / "traces").as_posix()
+    where = record.relative_to(shop.root).as_posix()
     for target in (shop.ids()["t-1"], "desk_a"):
         report = audit.audit(shop.root, target)
         assert about(report.findings) == [("file-damaged", where)]

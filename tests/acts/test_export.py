@@ -346,7 +346,7 @@ def test_a_segment_that_the_catalogue_cannot_take_in_stops_it(shop: Shop, name: 
     shutil.rmtree(shop.root / ".tracemark")
     with pytest.raises(IntegrityError) as stopped:
         shop.export()
-    assert (stopped.value.exit_code, stopped.value.where) == (30, f"segments/{mine}/{path.name}")
+    assert (stopped.value.exit_code, stopped.value.where) == (30, f"traces/segments/{mine}/{path.name}")
     assert not (shop.root / "exports").exists()
 
 

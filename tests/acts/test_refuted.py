@@ -114,7 +114,7 @@ def test_a_decision_whose_line_cannot_be_read_is_left_aside_and_the_rest_is_list
     report = traces.list_(shop.root, traces.TraceFilter())
     assert {row["trace_id"] for row in report.traces} == {trace, *others}
     (found,) = report.findings
-    assert (found.code, found.where, report.exit_code) == ("file-damaged", file, 1)
+    assert (found.code, found.where, report.exit_code) == ("file-damaged", f"traces/{file}", 1)
     assert trace[:12] in found.message
     (row,) = traces.list_(shop.root, traces.TraceFilter(harness="none")).traces
     assert (row["trace_id"], row["flags"]) == (trace, ["contradicted"] if claimed else [])

@@ -177,7 +177,7 @@ def test_a_list_goes_on_where_nobody_may_read_one_file(shared: Path, inside: str
     report = json.loads(data)
     assert len(report["traces"]) >= 5
     found = [one["where"] for one in report["findings"] if one["code"] == "file-damaged"]
-    assert (code, found) in ((1, [f"{inside}/{file.name}"]), (0, []))
+    assert (code, found) in ((1, [f"traces/{inside}/{file.name}"]), (0, []))
     assert found or not new
 
 
@@ -191,7 +191,7 @@ def test_a_trace_whose_file_nobody_may_read_is_an_error_that_names_the_file(shar
     with shut(shared / "traces" / name):
         code, _, words = run(shared, *command, trace)
     assert code == 30
-    assert f"at: {name}" in words
+    assert f"at: traces/{name}" in words
     assert str(shared) not in words
 
 
@@ -224,7 +224,7 @@ def test_lists_go_on_where_nobody_may_read_what_a_decision_is_held_to(
     report = json.loads(data)
     assert code == 1
     (found,) = report["findings"]
-    assert (found["code"], found["where"]) == ("file-damaged", name)
+    assert (found["code"], found["where"]) == ("file-damaged", f"traces/{name}")
     assert found["message"].startswith("a stored file cannot be read: Permission denied: what settles the harness")
     assert trace[:12] in found["message"]
     assert len(report[rows]) == len(whole[rows])
@@ -238,7 +238,7 @@ def test_whoever_needs_the_trace_that_is_settled_learns_which_file_cannot_be_rea
     with shut(root / "traces" / name):
         code, data, words = run(root, *command, *([] if command[0] == "export" else [trace]))
     assert (code, data) == (30, "")
-    assert f"error: a stored file cannot be read: Permission denied\n  at: {name}" in words
+    assert f"error: a stored file cannot be read: Permission denied\n  at: traces/{name}" in words
     assert str(root) not in words
     assert not (root / "out").exists()
 
@@ -249,7 +249,7 @@ def test_an_export_is_refused_where_nobody_may_read_a_segment_of_which_it_takes_
     with shut(shared / "traces" / name):
         code, data, words = run(shared, "export", "sft", "--out", "out")
     assert (code, data) == (30, "")
-    assert f"at: {name}" in words
+    assert f"at: traces/{name}" in words
     assert str(shared) not in words
 
 

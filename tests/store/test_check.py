@@ -69,7 +69,43 @@ def test_a_whole_store_has_no_findings_and_the_check_says_what_it_proved(filled:
     assert checked.counts["traces"] == 72
     assert checked.counts["annotations"] == 5
     assert checked.counts["refused"] == 1
-    assert len(checked.proved) == 5
+    assert [sentence.partition(": ")[2] for sentence in checked.proved] == [
+        f"{checked.counts['files']} of {checked.counts['files']}",
+        "79 of 79",
+        "73 of 73 (1 of them copies)",
+        "1 of 1",
+        f"{checked.counts['files']} of {checked.counts['files']}",
+        "72 of 72",
+        "",
+    ]
+
+
+def test_what_is_not_so_is_not_counted_as_proved(make, filled: Layout) -> None:
+    before = check(filled, snapshot_of).proved
+    count = len(filled.data_files())
+    damaged = min(filled.path(name) for name in filled.data_files() if name.startswith("segments/fingerprint=none"))
+    damaged.write_bytes(damaged.read_bytes()[:-5])
+    after = check(filled, snapshot_of)
+    hints = {one.code: one.hint for one in after.findings}
+    assert hints.keys() <= {"file-damaged", "stored-not-indexed"}
+    numbers = [sentence.partition(": ")[2] for sentence in after.proved]
+    assert numbers[0] == f"{count - 1} of {count}"
+    assert numbers[1].endswith(" and what could not be read of 1 file")
+    assert numbers[4] == f"{count - 1} of {count}"
+    assert len(numbers) == 5 < len(before)
+
+
+def test_a_damaged_file_that_is_not_indexed_is_to_be_restored_and_not_indexed_again(make, filled: Layout) -> None:
+    name = next(name for name in filled.data_files() if name.startswith("segments/"))
+    filled.path(name).write_bytes(b"x")
+    with Store.open(filled.root) as store:
+        store.catalogue.remove(name)
+    with Store.open(filled.root) as store:
+        met = store.findings
+    for found in (met, check(filled).findings):
+        [one] = [each for each in found if each.code == "stored-not-indexed"]
+        assert one.where == f"traces/{name}"
+        assert str(one.hint).startswith("dvc checkout, or fetch the file from a backup")
 
 
 def test_a_check_changes_nothing(filled: Layout) -> None:
@@ -113,7 +149,7 @@ def test_of_a_segment_that_cannot_be_read_to_its_end_nothing_else_is_said(make, 
     path.write_bytes(path.read_bytes()[:-5])
     # neither that the catalogue holds something else, nor that what lies in the rest is not stored
     found = {(one.code, one.where) for one in check(filled).findings}
-    assert found == {("file-damaged", path.relative_to(filled.traces).as_posix())}
+    assert found == {("file-damaged", path.relative_to(filled.root).as_posix())}
 
 
 def add(layout: Layout, folder: str, *lines: bytes) -> None:
@@ -278,7 +314,9 @@ def test_a_catalogue_that_is_damaged_beyond_its_first_page_is_a_finding(filled: 
     damaged = check(filled)
     assert [one.code for one in damaged.findings] == ["catalogue-differs"]
     assert damaged.counts == before.counts
-    assert set(damaged.proved) == {sentence for sentence in before.proved if "the catalogue holds" not in sentence}
+    assert damaged.proved == before.proved[: len(damaged.proved)]
+    assert any("the catalogue holds" in sentence for sentence in before.proved)
+    assert not any("the catalogue holds" in sentence for sentence in damaged.proved)
     assert [one.code for one in check_disputes(filled, Decisions())] == ["catalogue-differs"]
     decided: dict[str, str | None] = {"0" * 64: "tm1:" + "0" * 64}
     assert [one.code for one in check_decisions(filled, decided, None)] == ["catalogue-differs"]
@@ -332,7 +370,10 @@ def test_what_is_no_file_is_named_and_not_opened(filled: Layout, kind: str, insi
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir() if kind == "folder" else os.mkfifo(path)
     found = check(filled)
-    assert {(one.code, one.where) for one in found.findings} == {("file-damaged", name), ("stored-not-indexed", name)}
+    assert {(one.code, one.where) for one in found.findings} == {
+        ("file-damaged", f"traces/{name}"),
+        ("stored-not-indexed", f"traces/{name}"),
+    }
     assert f"it is a {kind}, no file" in found.findings[0].message
     with Store.open(filled.root) as store:
         expected = {"stored-not-indexed"} if inside == "refused" else {"stored-not-indexed", "file-damaged"}
@@ -374,4 +415,4 @@ def test_copies_of_a_trace_are_counted_apart(make, layout: Layout) -> None:
         make.commit(store, make.trace(1), make.trace(3))
     checked = check(layout)
     assert (checked.counts["traces"], checked.counts["copies"]) == (3, 1)
-    assert any("first statement: 4 (1 of them copies)" in sentence for sentence in checked.proved)
+    assert any("first statement: 4 of 4 (1 of them copies)" in sentence for sentence in checked.proved)

@@ -130,7 +130,7 @@ def test_what_goes_meanwhile_is_no_difference(pattern, tmp_path: Path, monkeypat
 def test_what_goes_while_nobody_opens_the_store_is_in_the_catalogue_alone_and_not_damaged(
     pattern, tmp_path: Path, monkeypatch
 ) -> None:
-    data = {name.removeprefix("traces/") for name in pattern[1] if name.endswith(".zst")}
+    data = {name for name in pattern[1] if name.endswith(".zst")}
     seen = set()
     for step, root in steps_of(monkeypatch, pattern[0], tmp_path, lambda root: take_away(root, pattern[1])):
         found = check(Layout(root), snapshot_of).findings

@@ -218,4 +218,6 @@ def test_a_decision_that_a_statement_may_refute_is_left_aside_by_the_name_of_the
         damaged: list[Finding] = []
         [state] = store.select(Selection(), Decisions(stamps={trace: named(make, "a")}), damaged)
         assert not state.settled
-        assert [(one.code, one.where) for one in damaged] == [("file-damaged", f"annotations/stamps/{file.name}")]
+        assert [(one.code, one.where) for one in damaged] == [
+            ("file-damaged", f"traces/annotations/stamps/{file.name}")
+        ]

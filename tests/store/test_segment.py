@@ -209,5 +209,5 @@ def test_what_the_system_does_not_let_us_read_is_an_integrity_error_that_names_t
                 read()
             assert (caught.value.message, caught.value.where) == (
                 f"a stored file cannot be read: {reason}",
-                f"{below}/a",
+                f"traces/{below}/a",
             )

@@ -306,9 +306,9 @@ def _require_whole(store: Store) -> None:
         )
 
 
-def _is_beside(name: str) -> bool:
-    """Return whether a file of the store says nothing of what an export holds."""
-    return name.startswith(("refused/", "annotations/exports."))
+def _is_beside(place: str) -> bool:
+    """Return whether a file of the store, as findings name it, says nothing of what an export holds."""
+    return place.startswith(("traces/refused/", "traces/annotations/exports."))
 
 
 def _tool() -> dict[str, str]:

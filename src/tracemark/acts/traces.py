@@ -20,6 +20,7 @@ from tracemark.harness.names import NO_HARNESS
 from tracemark.harness.version import Harness
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
 from tracemark.model.trace import STATUSES
+from tracemark.store.layout import located
 from tracemark.store.row import head_of
 from tracemark.store.searched import searches_everything
 from tracemark.store.segment import Location, read_lines
@@ -290,9 +291,9 @@ def _stamps(path: Path, locations: Sequence[Location], damaged: list[Finding]) -
                 yield head_of(line)["harness"]
                 read += 1
         except IntegrityError as error:
-            name = "/".join(path.parts[-3:])
-            if not any((one.code, one.where) == ("file-damaged", name) for one in damaged):
-                damaged.append(finding("file-damaged", name, error.message))
+            where = located("/".join(path.parts[-3:]))
+            if not any((one.code, one.where) == ("file-damaged", where) for one in damaged):
+                damaged.append(finding("file-damaged", where, error.message))
             yield {}
             read += 1
 

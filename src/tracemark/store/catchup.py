@@ -22,7 +22,7 @@ from tracemark.errors import IntegrityError, LockedError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
 from tracemark.store.catalogue import Catalogue, CatalogueError
-from tracemark.store.layout import Layout, content_of
+from tracemark.store.layout import WHEN_WHOLE, Layout, content_of, located
 from tracemark.store.row import project_line
 from tracemark.store.searched import begin, searches_everything
 from tracemark.store.segment import Location, iterate
@@ -50,7 +50,7 @@ def enter(catalogue: Catalogue, layout: Layout, name: str) -> None:
         locations.append(location)
         lines.append(project(line))
     if (found := hasher.hexdigest()) != content_of(name):
-        raise IntegrityError(f"its bytes have the SHA-256 {found}", where=name, hint="tracemark check")
+        raise IntegrityError(f"its bytes have the SHA-256 {found}", where=located(name), hint="tracemark check")
     add(name, lines, locations)
 
 
@@ -65,10 +65,11 @@ def attempt(
     try:
         project()
     except tolerated as error:
-        found = [finding("stored-not-indexed", name, f"it is stored, and could not be indexed: {error}")]
+        hint = WHEN_WHOLE if isinstance(error, IntegrityError) else None
+        found = [finding("stored-not-indexed", located(name), f"it is stored, and could not be indexed: {error}", hint)]
         # a lock or a full disk passes; a damaged file needs somebody, unless no answer rests on it
         if isinstance(error, IntegrityError) and not name.startswith(("refused/", "annotations/exports.")):
-            found.insert(0, finding("file-damaged", name, str(error)))
+            found.insert(0, finding("file-damaged", located(name), str(error)))
         return found
     return []
 

@@ -15,6 +15,7 @@ Other processes may write meanwhile, and nothing that they do is taken for a dif
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from tracemark.findings import Finding, finding
 from tracemark.store.asked import Asked
 from tracemark.store.catalogue import Reader
 from tracemark.store.examine import Examined, FileJob, examine, reason_of
-from tracemark.store.layout import Layout
+from tracemark.store.layout import WHEN_WHOLE, Layout, located
 from tracemark.store.statements import left_aside, untrue_apart
 
 _SHOWN = 20
@@ -42,7 +43,7 @@ class Checked:
     findings: tuple[Finding, ...]
     """What is wrong, in the order of the files; empty when nothing is."""
     proved: tuple[str, ...]
-    """What was derived again, one sentence each; holds except where a finding says otherwise."""
+    """What was derived again, one sentence each: of how many, and for how many it holds."""
     counts: dict[str, int]
     """How many `files`, `bytes`, `traces`, `copies`, `annotations`, `refused` records and `harnesses` were read."""
 
@@ -56,6 +57,11 @@ class _Tally:
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("files", "bytes", "traces", "annotations", "refused", "harnesses"), 0)
     )
+    names: list[str] = field(default_factory=list)
+    """The files."""
+    lacking: Counter[str] = field(default_factory=Counter)
+    """How many `files` are not what their names say, `lines` not canonical, `traces` not in their partition, and how
+    many files could not be read to their `end`."""
     ids: set[bytes] = field(default_factory=set)
     unread: bool = False
     """Whether there are traces of which nobody can tell, since a segment could not be read to its end."""
@@ -67,6 +73,12 @@ class _Tally:
     def add(self, examined: Examined) -> None:
         """Take in what one file says."""
         name = examined.job.name
+        codes = Counter(one.code for one in examined.findings)
+        self.names.append(name)
+        self.lacking["files"] += "file-damaged" in codes
+        self.lacking["lines"] += codes["line-not-canonical"]
+        self.lacking["traces"] += codes["wrong-partition"] if name.startswith("segments/") else 0
+        self.lacking["end"] += not examined.whole
         self.counts["files"] += 1
         self.counts["bytes"] += examined.size
         self.counts["traces"] += len(examined.traces)
@@ -86,7 +98,7 @@ class _Tally:
         if not any(folder.startswith(("traces/harnesses/", "traces/segments/")) for folder in unlisted):
             for fingerprint, name in sorted(self.missing.items()):
                 message = f"traces name the harness {fingerprint}, of which no snapshot is stored"
-                yield finding("snapshot-missing", name, message)
+                yield finding("snapshot-missing", located(name), message)
         dangling = {trace for trace in self.about if trace not in self.ids}
         if not dangling or self.unread or any(folder.startswith("traces/segments/") for folder in unlisted):
             return
@@ -94,7 +106,8 @@ class _Tally:
             if name.startswith("segments/"):
                 dangling -= {row.id for row, _ in examine(FileJob(layout.path(name), name)).traces}
         for trace in sorted(dangling):
-            yield finding("annotation-dangling", self.about[trace], f"it is about trace {trace.hex()}, not stored")
+            message = f"it is about trace {trace.hex()}, not stored"
+            yield finding("annotation-dangling", located(self.about[trace]), message)
 
     def counted(self) -> dict[str, int]:
         """Return the counts, each trace once and its copies apart."""
@@ -138,17 +151,24 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
                 of_files += catalogue.ask(partial(_compare, entered=entered, examined=examined), [])
         of_files += tally.absent(layout, names, shut)
         of_files += _snapshots(layout, snapshots, fingerprint_of)
-        findings += [*unlisted, *(one for one in of_files if is_there(layout.traces / one.where.partition(" at ")[0]))]
+        findings += [*unlisted, *(one for one in of_files if is_there(layout.root / one.where.partition(" at ")[0]))]
+        stale: int | None = None
         if catalogue.reader is not None:
             # what nobody can look for is not said to be gone
             sought = [name for name in entered if not f"traces/{name}".startswith(tuple(shut))]
-            findings += _files(layout, opened, set(sought), set(names))
+            findings += _files(layout, opened, set(sought), set(names), findings)
             # states are compared by the catalogue's own rows, and mean something only where these are right
             if not any(found.code in _OF_ROWS for found in findings):
-                findings += catalogue.ask(partial(_compare_states, layout=layout), [])
-        findings += [finding("stranger-file", name, "it is no part of a store") for name in strangers[:_SHOWN]]
-        proved = _proved(tally.counted(), fingerprint_of is not None, catalogue.reader is not None)
-        return Checked((*catalogue.findings, *findings), proved, tally.counted())
+                nothing: tuple[list[Finding], int | None] = ([], None)
+                states, stale = catalogue.ask(partial(_compare_states, layout=layout), nothing)
+                findings += states
+        findings += [finding("stranger-file", located(name), "it is no part of a store") for name in strangers[:_SHOWN]]
+        proved = [*_of_files(tally)]
+        if fingerprint_of is not None:
+            proved.append(_of_snapshots(snapshots, findings))
+        if catalogue.reader is not None:
+            proved += _of_catalogue(tally, findings, stale)
+        return Checked((*catalogue.findings, *findings), tuple(proved), tally.counted())
 
 
 def _of_store_file(layout: Layout) -> list[Finding]:
@@ -172,22 +192,26 @@ def _compare(catalogue: Reader, entered: Mapping[str, int], examined: Examined) 
     lines = len(examined.traces) + len(examined.statements)
     if same and catalogue.links_in(name) == examined.links and entered[name] == lines:
         return []
-    return [finding("catalogue-differs", name, "the catalogue holds something else of this file than its lines say")]
+    message = "the catalogue holds something else of this file than its lines say"
+    return [finding("catalogue-differs", located(name), message)]
 
 
-def _compare_states(catalogue: Reader, layout: Layout) -> list[Finding]:
-    """Compare the present states that the catalogue keeps with what the statements give."""
+def _compare_states(catalogue: Reader, layout: Layout) -> tuple[list[Finding], int | None]:
+    """Compare the present states that the catalogue keeps with what the statements give; return how many differ too."""
     differing, unread = untrue_apart(catalogue, layout, catalogue.restatable())
-    found = [one for one in left_aside(unread) if is_there(layout.path(one.where))]
+    found = [one for one in left_aside(unread) if is_there(layout.root / one.where)]
     wrong = [*catalogue.misplaced(), *differing]
     if wrong:
         message = f"the present state of {len(wrong)} traces is not what their statements give: {wrong[0].hex()}"
         found.append(finding("catalogue-differs", layout.catalogue.name, message + (", …" if len(wrong) > 1 else "")))
-    return found
+    return found, len(wrong) + len(unread)
 
 
-def _files(layout: Layout, opened: ExitStack, entered: set[str], names: set[str]) -> Iterator[Finding]:
-    """Yield the files that either the catalogue or the folder holds alone, see the invariants."""
+def _files(
+    layout: Layout, opened: ExitStack, entered: set[str], names: set[str], known: Iterable[Finding]
+) -> Iterator[Finding]:
+    """Yield the files that either the catalogue or the folder holds alone, see the invariants; `known` are damaged."""
+    damaged = {one.where for one in known if one.code == "file-damaged"}
     missing, gone = names - entered, entered - names
     if not missing and not gone:
         return
@@ -198,9 +222,10 @@ def _files(layout: Layout, opened: ExitStack, entered: set[str], names: set[str]
     if again.reader is None:
         return
     for name in sorted(missing & (names_again - entered_again.keys())):
-        yield finding("stored-not-indexed", name, "it is stored and not in the catalogue")
+        hint = WHEN_WHOLE if located(name) in damaged else None
+        yield finding("stored-not-indexed", located(name), "it is stored and not in the catalogue", hint)
     for name in sorted(gone & (entered_again.keys() - names_again)):
-        yield finding("catalogue-differs", name, "the catalogue holds it, and it is not stored")
+        yield finding("catalogue-differs", located(name), "the catalogue holds it, and it is not stored")
 
 
 def _snapshots(
@@ -208,7 +233,7 @@ def _snapshots(
 ) -> Iterator[Finding]:
     for fingerprint in fingerprints:
         path = layout.snapshot(fingerprint)
-        where = f"harnesses/{path.name}"
+        where = located(f"harnesses/{path.name}")
         try:
             data = read_regular(path)
             value = digest.load_canonical(data)
@@ -220,20 +245,47 @@ def _snapshots(
             yield finding("snapshot-damaged", where, f"the snapshot cannot be read: {reason_of(error)}")
 
 
-def _proved(counts: dict[str, int], snapshots: bool, catalogue: bool) -> tuple[str, ...]:
+def _of_files(tally: _Tally) -> Iterator[str]:
+    """Yield what was derived again of the files and their lines."""
+    counts, lacking = tally.counted(), tally.lacking
     places = counts["traces"] + counts["copies"]
     lines = places + counts["annotations"] + counts["refused"]
     copies = f" ({counts['copies']} of them copies)" if counts["copies"] else ""
-    proved = [
-        f"data files that have the SHA-256 that names them, and in every frame its checksum: {counts['files']}",
-        f"lines that are canonical JSON, name the format of their folder and hold what the catalogue takes: {lines}",
-        f"traces that lie in the partition of their first statement: {places}{copies}",
-    ]
-    if snapshots:
-        proved.append(f"harness snapshots that give the fingerprint that names them: {counts['harnesses']}")
-    if catalogue:
-        proved.append(
-            "the catalogue holds these files and no others, of each line what follows from it, and of each trace the"
-            " present state that its statements give"
+    unread = lacking["end"]
+    rest = f", and what could not be read of {unread} file{'' if unread == 1 else 's'}" if unread else ""
+    yield (
+        "data files that have the SHA-256 that names them, and in every frame its checksum:"
+        f" {counts['files'] - lacking['files']} of {counts['files']}"
+    )
+    yield (
+        "lines that are canonical JSON, name the format of their folder and hold what the catalogue takes:"
+        f" {lines - lacking['lines']} of {lines}{rest}"
+    )
+    yield f"traces that lie in the partition of their first statement: {places - lacking['traces']} of {places}{copies}"
+
+
+def _of_snapshots(snapshots: Collection[str], findings: Iterable[Finding]) -> str:
+    """Return what was derived again of the snapshots."""
+    damaged = len({one.where for one in findings if one.code == "snapshot-damaged"})
+    sound, count = len(snapshots) - damaged, len(snapshots)
+    return f"harness snapshots that give the fingerprint that names them: {sound} of {count}"
+
+
+def _of_catalogue(tally: _Tally, findings: Iterable[Finding], stale: int | None) -> Iterator[str]:
+    """Yield what was derived again of the catalogue.
+
+    Args:
+        tally: what the files say.
+        findings: what is wrong.
+        stale: how many present states differ; None when they were not compared.
+    """
+    wrong = {one.where for one in findings if one.code in _OF_ROWS}
+    held = sum(located(name) not in wrong for name in tally.names)
+    yield f"data files that the catalogue holds, of each line what follows from it: {held} of {len(tally.names)}"
+    if stale is not None:
+        count = tally.counted()["traces"]
+        yield (
+            "traces of which the catalogue keeps the present state that their statements give:"
+            f" {count - stale} of {count}"
         )
-    return tuple(proved)
+        yield "the catalogue holds no file that is not stored"

@@ -14,7 +14,7 @@ from tracemark.durable import require_regular
 from tracemark.errors import IntegrityError, IrregularFileError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED, project_annotation, project_refused
-from tracemark.store.layout import SUFFIX, partition_of
+from tracemark.store.layout import SUFFIX, located, partition_of
 from tracemark.store.row import TraceRow, project_line
 from tracemark.store.segment import Location, iterate
 
@@ -50,25 +50,26 @@ class Examined:
 def examine(job: FileJob) -> Examined:
     """Read one file whole; a function of its bytes and its name alone."""
     examined = Examined(job)
+    where = located(job.name)
     try:
         require_regular(job.path)
         examined.size = job.path.stat().st_size
         found = digest.sha256_file(job.path)
         if found != job.path.name.removesuffix(SUFFIX):
-            examined.findings.append(finding("file-damaged", job.name, f"its bytes have the SHA-256 {found}"))
+            examined.findings.append(finding("file-damaged", where, f"its bytes have the SHA-256 {found}"))
         for location, line in iterate(job.path):
             _examine_line(examined, location, line)
         examined.whole = True
     except IrregularFileError as error:
-        examined.findings.append(finding("file-damaged", job.name, f"{error.message}: not opened", error.hint))
+        examined.findings.append(finding("file-damaged", where, f"{error.message}: not opened", error.hint))
     except (IntegrityError, OSError) as error:
-        examined.findings.append(finding("file-damaged", job.name, reason_of(error)))
+        examined.findings.append(finding("file-damaged", where, reason_of(error)))
     return examined
 
 
 def _examine_line(examined: Examined, location: Location, line: bytes) -> None:
     folder, inside, _ = examined.job.name.split("/") if examined.job.name.count("/") == 2 else ("refused", "", "")
-    place = f"{examined.job.name} at {location.frame_offset}+{location.offset}"
+    place = f"{located(examined.job.name)} at {location.frame_offset}+{location.offset}"
     try:
         value = digest.load_canonical(line)
     except digest.NotJSONError as error:
@@ -83,7 +84,7 @@ def _examine_line(examined: Examined, location: Location, line: bytes) -> None:
         right = f"fingerprint={partition_of(row.fingerprint)}"
         if right != inside:
             examined.findings.append(
-                finding("wrong-partition", examined.job.name, f"trace {row.trace_id} belongs to {right}")
+                finding("wrong-partition", located(examined.job.name), f"trace {row.trace_id} belongs to {right}")
             )
     elif folder == "annotations":
         note = project_annotation(line, value)
@@ -96,7 +97,9 @@ def _examine_line(examined: Examined, location: Location, line: bytes) -> None:
         if note.kind != inside:
             examined.findings.append(
                 finding(
-                    "wrong-partition", examined.job.name, f"an annotation of kind {note.kind!r} is not of this folder"
+                    "wrong-partition",
+                    located(examined.job.name),
+                    f"an annotation of kind {note.kind!r} is not of this folder",
                 )
             )
     else:

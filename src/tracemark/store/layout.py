@@ -59,6 +59,15 @@ def is_kind(text: str) -> bool:
     return _KIND.fullmatch(text) is not None
 
 
+WHEN_WHOLE = "dvc checkout, or fetch the file from a backup; the catalogue takes it in by itself then"
+"""What helps where a damaged file could not be entered in the catalogue."""
+
+
+def located(name: str) -> str:
+    """Return where the stored file `name`, relative to `traces/`, lies in the corpus, as findings and errors say it."""
+    return f"traces/{name}"
+
+
 class Layout:
     """The paths of one corpus.
 

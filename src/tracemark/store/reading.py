@@ -20,7 +20,7 @@ from tracemark.store import deciding
 from tracemark.store import selection as choose
 from tracemark.store.catalogue import Apart, Catalogue, Plain, Restated, Stored
 from tracemark.store.inheriting import inherited_from, inheriting
-from tracemark.store.layout import Layout
+from tracemark.store.layout import Layout, located
 from tracemark.store.row import trajectory_of, trajectory_slice
 from tracemark.store.segment import Location, read_line, read_lines
 from tracemark.store.selection import Batch, Decisions, Selection, State
@@ -356,7 +356,7 @@ class Reading:
             if damaged is None:
                 raise
             # what cannot be read may be the trace's own line, or a later statement in another file
-            where = stored.file if error.where in (None, trace) else error.where
+            where = located(stored.file) if error.where in (None, trace) else error.where
             message = f"{error.message}: what settles the harness of trace {trace[:12]} is not applied"
             damaged.append(finding("file-damaged", where, message))
             return undecided
@@ -369,13 +369,14 @@ class Reading:
             except IntegrityError as error:
                 if damaged is None:
                     raise
-                if all(one.where != file for one in damaged):
-                    damaged.append(finding("file-damaged", file, f"{error.message}: what it records is left out"))
+                where = located(file)
+                if all(one.where != where for one in damaged):
+                    damaged.append(finding("file-damaged", where, f"{error.message}: what it records is left out"))
             else:
                 yield note
 
     def _note(self, name: bytes, file: str, location: Location) -> Note:
         line = read_line(self.layout.path(file), location)
         if digest.sha256(line) != name.hex():
-            raise IntegrityError("a stored annotation is not what its digest says", where=file)
+            raise IntegrityError("a stored annotation is not what its digest says", where=located(file))
         return Note(name.hex(), digest.load_canonical(line))

@@ -245,6 +245,6 @@ def _damaged(path: Path, message: str) -> IntegrityError:
 
 
 def _unusable(path: Path, message: str) -> IntegrityError:
-    # the last three parts are the place of a stored file below `traces/`, by which the layers above know it
-    where = "/".join(path.parts[-3:]).removeprefix("traces/")
+    # the last three parts are the place of a stored file below `traces/`, by which a reader finds it in the corpus
+    where = "traces/" + "/".join(path.parts[-3:]).removeprefix("traces/")
     return IntegrityError(message, where=where, hint="tracemark check")

@@ -16,7 +16,7 @@ from tracemark.findings import Finding, finding
 from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Catalogue, Reader, Restated
-from tracemark.store.layout import Layout
+from tracemark.store.layout import Layout, located
 from tracemark.store.row import HEAD_FIELDS, TraceRow, head_of, head_values
 from tracemark.store.segment import read_lines
 from tracemark.store.state import Statement, in_force, join
@@ -149,7 +149,7 @@ def _read(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> Iterator
 
 
 def _unread(message: str, file: str) -> IntegrityError:
-    return IntegrityError(message, where=file, hint="tracemark check")
+    return IntegrityError(message, where=located(file), hint="tracemark check")
 
 
 def _statement(name: str, kind: str, line: bytes) -> Statement:

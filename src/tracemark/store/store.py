@@ -32,7 +32,7 @@ from tracemark.store.asked import MAKE_ROOM, require_files
 from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError, is_damage
 from tracemark.store.catchup import TOLERATED, attempt, catch_up, enter
 from tracemark.store.draft import SegmentDraft
-from tracemark.store.layout import CATALOGUE, Layout, content_of
+from tracemark.store.layout import CATALOGUE, Layout, content_of, located
 from tracemark.store.reading import Reading
 from tracemark.store.searched import choose, searches_everything
 from tracemark.store.segment import Location, Packer
@@ -244,7 +244,7 @@ class Store(Reading):
         """Publish a synced data file; what has its name and other bytes must not pass for it and is set aside."""
         if path.exists() and not (path.is_file() and digest.sha256_file(path) == content_of(path.name)):
             kept = set_aside(path, self.layout.set_aside)
-            where = path.relative_to(self.layout.traces).as_posix()
+            where = located(path.relative_to(self.layout.traces).as_posix())
             message = f"its bytes were not those of its name; it is written again, and the old file is {kept}"
             self.findings.append(finding("file-replaced", where, message))
         return publish(temporary, path, synced=True)
