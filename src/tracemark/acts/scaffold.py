@@ -41,7 +41,7 @@ ingest:
   max_expanded: 1073741824 # bytes to which one compressed file may expand
   inbox: partial           # complete: the inbox holds every raw run, so the store can be made again from it
 
-# Tasks on which gates compare; never in a training export. A list of ids, or `{file: PATH}`.
+# Tasks kept for evaluation; never in a training export. A list of ids, or `{file: PATH}`.
 evaluation:
   tasks: []
 
