@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from tracemark.acts import decisions, health
+from tracemark.acts import audit, decisions, health
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest import IngestOptions, IngestReport, ingest
+from tracemark.importers import atif, atif_repair
+from tracemark.model.annotation import build
 from tracemark.model.decision import Kind
 from tracemark.store.selection import Selection
 
@@ -69,6 +72,10 @@ def test_a_run_that_was_settled_under_no_harness_stays_so(desk: Shop, newer: New
     new = newest(desk, "t-0")
     assert new != old
     assert taken(desk) == {"t-1", "t-2"}
+    shown = audit.audit(desk.root, new)
+    assert (shown.fingerprint, shown.export) == (None, "no: no-fingerprint")
+    assert [(one["kind"], one["trace"]) for one in shown.decisions] == [("stamp", old)]
+    assert "trace" not in audit.audit(desk.root, old).decisions[0]
     assert codes(desk) == set()
 
 
@@ -106,3 +113,135 @@ def test_a_retraction_bars_every_reading(desk: Shop, newer: Newer) -> None:
         newer(version)
         again(desk)
     assert taken(desk) == {"t-1", "t-2"}
+
+
+# --- what was stated
+
+
+def outcomes(shop: Shop, task: str) -> tuple[str, bool]:
+    """Return status of the newest trace of a task, and whether it is contested."""
+    with open_store(shop.root) as store:
+        state = store.state(newest(shop, task))
+        return state.row.status, state.contested
+
+
+def inherited(report: IngestReport) -> list[str]:
+    return [found.message for found in report.findings if found.code == "reading-inherits"]
+
+
+@pytest.mark.parametrize("versions", [["90"], ["90", "91"]])
+def test_the_harness_that_was_claimed_holds_when_nobody_claims_one_now(
+    desk: Shop, newer: Newer, versions: list[str]
+) -> None:
+    old = newest(desk, "t-0")
+    for version in versions:
+        newer(version)
+        report = again(desk, None)
+        assert (report.reimported, report.harnesses) == (3, {"desk_a": 3})
+        assert inherited(report) == ["newer readings of known records inherit 3 statements of the harness"]
+    assert taken(desk) == {"t-0", "t-1", "t-2"}
+    shown = audit.audit(desk.root, newest(desk, "t-0"))
+    assert shown.inherited == [{"of": "harness", "trace": old, "source": "runs.jsonl"}]
+    assert audit.audit(desk.root, old).inherited == []
+    assert codes(desk) == set()
+
+
+def test_a_claim_that_is_made_again_is_not_inherited_beside_itself(desk: Shop, newer: Newer) -> None:
+    newer("90")
+    report = again(desk)
+    assert (report.reimported, inherited(report)) == (3, [])
+
+
+def test_another_claim_now_disputes_the_one_that_was_made(desk: Shop, newer: Newer) -> None:
+    newer("90")
+    report = again(desk, "desk_d")
+    assert (report.reimported, report.contested) == (3, 3)
+
+
+def test_a_dispute_about_the_harness_stays_until_somebody_decides(desk: Shop, newer: Newer) -> None:
+    desk.ingest([document("s-1")], name="single")
+    again(desk, "desk_d", "single")
+    newer("90")
+    report = again(desk, name="single")
+    assert (report.contested, outcomes(desk, "s-1")[1]) == (1, True)
+    assert taken(desk) == {"t-0", "t-1", "t-2"}
+    stamp(desk, newest(desk, "s-1"), "desk_a")
+    assert "s-1" in taken(desk)
+
+
+def test_a_claim_that_the_newer_reading_refutes_is_refuted(desk: Shop, newer: Newer, monkeypatch) -> None:
+    newer("90")
+    reading = atif_repair.raise_version
+
+    def mended(read: dict[str, Any], repairs: list[str]) -> Any:
+        result = reading(read, repairs)
+        read["steps"][0]["message"] = "Quite different, whatever the older version made of it."
+        return result
+
+    monkeypatch.setattr(atif_repair, "raise_version", mended)
+    report = again(desk, None)
+    assert (report.contradicted, report.exit_code) == (3, 1)
+    shown = audit.audit(desk.root, newest(desk, "t-0"))
+    assert (shown.fingerprint, [one["harness"] for one in shown.contradictions]) == (None, ["desk_a"])
+
+
+def test_a_claim_that_was_refuted_says_nothing_of_the_newer_reading(desk: Shop, newer: Newer) -> None:
+    desk.ingest([document("s-1", extra="Be brief.")], "desk_a", "single")
+    newer("90")
+    report = again(desk, None, "single")
+    assert (report.reimported, inherited(report)) == (1, [])
+    assert again(desk, "desk_b", "single").strengthened == 1
+
+
+@pytest.fixture
+def disputed(desk: Shop) -> Shop:
+    """The corpus with a run of which two records say different outcomes."""
+    desk.ingest([document("s-1")], name="one")
+    report = desk.ingest([document("s-1", reward=0.0)], name="two")
+    assert (report.disputing, outcomes(desk, "s-1")) == (1, ("unknown", True))
+    return desk
+
+
+@pytest.mark.parametrize("names", [["one"], ["two"], ["one", "two"], ["two", "one"]])
+def test_a_dispute_about_the_outcome_stays_whichever_of_the_records_is_read_again(
+    disputed: Shop, newer: Newer, names: list[str]
+) -> None:
+    for version in ("90", "91"):
+        newer(version)
+        assert again(disputed, name=names[0]).reimported == 1
+        for name in names[1:]:
+            again(disputed, name=name)
+        assert outcomes(disputed, "s-1") == ("unknown", True)
+    assert taken(disputed) == {"t-0", "t-1", "t-2"}
+    assert again(disputed, name=names[-1]).duplicates == 1
+
+
+def test_what_a_record_says_now_replaces_what_an_older_version_made_of_it(
+    disputed: Shop, newer: Newer, monkeypatch
+) -> None:
+    newer("90")
+    again(disputed, name="one")
+    facts = atif._facts
+
+    def mended(*arguments: Any) -> Any:
+        run, _, doubts = facts(*arguments)
+        return run, {"status": "success", "reward": 1.0}, doubts
+
+    monkeypatch.setattr(atif, "_facts", mended)
+    report = again(disputed, name="two")
+    assert (report.contested, outcomes(disputed, "s-1")) == (0, ("success", False))
+    assert again(disputed, name="two").duplicates == 1
+
+
+def test_what_settled_a_disputed_outcome_settles_it_for_the_newer_reading(disputed: Shop, newer: Newer) -> None:
+    trace = newest(disputed, "s-1")
+    with open_store(disputed.root) as store:
+        head, other = store.statements([trace])[trace]
+        note = build(
+            "outcomes", {"outcome": {"status": "failure", "reward": 0.5}}, {"name": "g", "version": "1"}, trace
+        )
+        store.commit_annotations("outcomes", [{**note, "supersedes": sorted([head.digest, other.digest])}])
+    assert outcomes(disputed, "s-1") == ("failure", False)
+    newer("90")
+    again(disputed, name="one")
+    assert outcomes(disputed, "s-1") == ("failure", False)

@@ -91,6 +91,9 @@ class TraceAudit(Report):
     """Whether the ledger bars it."""
     superseded_by: list[str]
     """Ids of traces that a newer importer made of the same record."""
+    inherited: list[dict[str, Any]]
+    """What was stated of traces that it supersedes, and holds for it: `of` (`harness`, or `outcome` for outcome and
+    run), `trace` (id of the one of which it was stated), `source` (label of what said so, null when unknown)."""
     decisions: list[dict[str, Any]]
     """Ledger entries about it, a trace that it supersedes or a record that holds its run: `kind` (`stamp`, `retract`,
     `reinstate`), `time`, `reason`, `entry` (digest), and `trace`, the id of another trace that the entry is about,
@@ -144,6 +147,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         conflicts=disputed(said, state.conflicts),
         retracted=state.retracted,
         superseded_by=list(state.superseded_by),
+        inherited=_inherited(said),
         decisions=_decisions_about(corpus, store, trace_id),
     )
 
@@ -175,6 +179,15 @@ def _differences(corpus: Corpus, joined: Joined, said: Sequence[Statement], cont
         shown = sorted(part for name, part in places if name == component)
         found += [f"{component}/{part}" for part in dict.fromkeys([*stated, *shown])]
     return found
+
+
+def _inherited(said: Sequence[Statement]) -> list[dict[str, Any]]:
+    """Return what of some statements was stated of superseded traces."""
+    return [
+        {"of": "outcome" if one.harness is None else "harness", "trace": one.inherited, "source": one.source}
+        for one in said
+        if one.inherited is not None and (one.harness or one.outcome or one.run)
+    ]
 
 
 def _decisions_about(corpus: Corpus, store: Store, trace_id: str) -> list[dict[str, Any]]:

@@ -33,8 +33,9 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest_job import IngestJob, JobResult, refuse, refused_in, work
 from tracemark.acts.ingest_notes import Seen, rederived, unseen
 from tracemark.acts.ingest_tally import Tally
-from tracemark.acts.known import Known, Settled
+from tracemark.acts.known import Known
 from tracemark.acts.pinned import COMPLETE, SEGMENTS, not_pinned
+from tracemark.acts.settled import Settled
 from tracemark.durable import make_folder
 from tracemark.errors import LedgerChainError, NothingReadableError, UsageError
 from tracemark.findings import Finding, Report, finding
@@ -157,8 +158,7 @@ def _ingest(corpus: Corpus, sources: Sequence[Path], options: IngestOptions, tar
         store = stack.enter_context(open_store(target, create=True))
         _make_folders(store.layout)
         folder = stack.enter_context(store.workspace())
-        present = {harness.fingerprint for harness in corpus.harnesses if harness.folder is not None}
-        seen = Known(store, folder, present, behind)
+        seen = Known(store, folder, known, behind)
         run = _Run(corpus, store, seen, known, tally)
         run.take(refuse(planned.refused, folder, "files"))
 
@@ -208,9 +208,10 @@ class _Run:
         tally.note(result.findings, result.count)
         tally.refuted.add(result.contradicted, self._known.among(trace_id for trace_id, _ in result.contradicted))
         settled = self._known.settle(result)
+        tally.refuted.add(settled.refuted, ())
         self._commit(settled, result.refuted)
         # what a trace inherits is known once it is stored
-        tally.add(settled, self.decided() if settled.disputed else {})
+        tally.add(settled, self.decided() if settled.disputed or settled.reimported else {})
         tally.refuted.bound(self._known, self.decided() if tally.refuted.shown else {})
         if result.refusals is not None:
             for chunk in refused_in(result.refusals):
@@ -240,7 +241,7 @@ class _Run:
             if kind == STAMPS:
                 self._tally.refuted.doubt({annotation["trace"] for annotation in said})
         for draft in settled.drafts:
-            self._count(draft)
+            self._count(draft, settled)
             rows = [projection.row for projection in draft.projections]
             refuting = [refuted.get(row.trace_id, set()) for row in rows if row.contradicted]
             for fingerprint in {row.fingerprint for row in rows}.union(*refuting):
@@ -249,11 +250,13 @@ class _Run:
                 self._tally.refuted.doubt({row.trace_id for row in rows if row.fingerprint is not None})
             self.segments += self._store.commit_segment(draft)
 
-    def _count(self, draft: SegmentDraft) -> None:
+    def _count(self, draft: SegmentDraft, settled: Settled) -> None:
         for projection in draft.projections:
             row = projection.row
-            self._tally.harnesses[(row.harness or row.fingerprint) if row.fingerprint else "-"] += 1
-            self._tally.evidence[row.evidence] += 1
+            stated = (row.harness or row.fingerprint) if row.fingerprint else "-", row.evidence
+            label, evidence = settled.standing.get(row.trace_id, stated)
+            self._tally.harnesses[label] += 1
+            self._tally.evidence[evidence] += 1
 
     def _snapshot(self, fingerprint: str | None) -> None:
         # one that is stored stays as it is, whatever its label is now; and a trace may name one that nobody knows here

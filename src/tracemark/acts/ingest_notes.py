@@ -17,6 +17,7 @@ from tracemark.findings import Finding, finding
 from tracemark.harness.match import role_of
 from tracemark.harness.version import Harness
 from tracemark.ledger import params
+from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.deciding import settling
 from tracemark.store.state import Statement, join, of_harness
 
@@ -94,6 +95,26 @@ def dropped(reasons: Mapping[str, tuple[int, str | None]]) -> Iterator[Finding]:
         message = f"{_keep(outdated)}: the name stated now meant it when they were stored"
         hint = "to state the harness that the name means now, name it by its fingerprint"
         yield finding("claim-dropped", f"trace {(trace or '')[:TRACE_DIGITS]}", message, hint)
+
+
+def inherited(counts: Mapping[str, int], trace_id: str | None) -> Iterator[Finding]:
+    """Yield the finding that traces inherit what was decided and stated of those that they supersede.
+
+    Args:
+        counts: how many statements there are of each kind, and how many `decisions` of one trace each.
+        trace_id: the first that inherits anything; None when none does.
+    """
+    if trace_id is None:
+        return
+    kinds = {
+        "decisions": ("decision", "decisions"),
+        STAMPS: ("statement of the harness", "statements of the harness"),
+        OUTCOMES: ("statement of outcome or run", "statements of outcome or run"),
+    }
+    parts = [f"{counts[kind]} {words[counts[kind] != 1]}" for kind, words in kinds.items() if counts.get(kind)]
+    message = f"newer readings of known records inherit {', '.join(parts)}"
+    short = trace_id[:TRACE_DIGITS]
+    yield finding("reading-inherits", f"trace {short}", message, f"tracemark audit {short}")
 
 
 def rederived(number: int) -> Iterator[Finding]:

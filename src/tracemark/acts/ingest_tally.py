@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from tracemark.acts.ingest_job import SHOWN
-from tracemark.acts.ingest_notes import Seen, contested, dropped, refuted
-from tracemark.acts.known import Known, Settled
+from tracemark.acts.ingest_notes import Seen, contested, dropped, inherited, refuted
+from tracemark.acts.known import Known
+from tracemark.acts.settled import Settled
 from tracemark.acts.stamping import CONTRADICTED, TRACE_DIGITS
 from tracemark.findings import Finding
+from tracemark.store.state import join
 
 
 @dataclass(slots=True)
@@ -75,6 +77,10 @@ class Tally:
     """What is disputed of the first of them."""
     outdated: dict[str, None] = field(default_factory=dict)
     """The traces of which a claim was left out because its name meant another harness before, in order."""
+    inherited: Counter[str] = field(default_factory=Counter)
+    """What new traces inherit of those that they supersede: statements by kind, and `decisions`."""
+    heir: str | None = None
+    """The first trace that inherits anything; None as long as none does."""
     seen: dict[str, Seen] = field(default_factory=dict)
     """What the traces show for which a harness was claimed, by its fingerprint."""
 
@@ -91,14 +97,21 @@ class Tally:
 
         Args:
             settled: what became of them.
-            decided: what the ledger settles of traces; asked only where some are disputed.
+            decided: what the ledger settles of traces; asked only where some are disputed, or supersede others.
         """
         self.count.update(settled.count)
         self.outdated |= settled.outdated
         for (label, evidence), records in settled.strengthened.items():
             self.harnesses[label] += records
             self.evidence[evidence] += records
+        heirs = [trace_id for trace_id in settled.reimported if trace_id in settled.heirs or trace_id in decided]
+        self.heir = next(iter(heirs), None) if self.heir is None else self.heir
+        self.inherited += settled.inherited + Counter(decisions=sum(one in decided for one in heirs))
         for trace_id, said in settled.disputed.items():
+            if not join(said).conflicts:
+                self.contested.pop(trace_id, None)
+                self.disputes.pop(trace_id, None)
+                continue
             # as they are read from a store: the first, and the others by digest
             said = [said[0], *sorted(said[1:], key=attrgetter("digest"))]
             found = next(contested(trace_id, said, trace_id in decided), None)
@@ -128,5 +141,5 @@ class Tally:
             "refuted": (len(kept), next(iter(places), None)),
             "outdated": (len(self.outdated), next(iter(self.outdated), None)),
         }
-        self.note(list(dropped(reasons)))
+        self.note([*dropped(reasons), *inherited(self.inherited, self.heir)])
         self.count["claims_dropped"] = len(kept | self.outdated.keys())

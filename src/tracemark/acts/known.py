@@ -14,6 +14,7 @@ Invariants:
   manifest merely bears the label of another one is another harness;
 - every record that holds a trace is remembered, also where it says nothing else: a retraction bars them all, and a
   newer importer version that reads any of them replaces the trace;
+- what was stated of a trace holds for the one that replaces it, see `inherited`;
 - a record that a newer importer version has read is not read back into what an older one would make of it.
 """
 
@@ -23,49 +24,25 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from tracemark import __version__, digest
-from tracemark.acts.ingest_job import JobResult, line_of
+from tracemark.acts.ingest_job import JobResult
+from tracemark.acts.inherited import inherit, inheritance, superseding, unsaid
 from tracemark.acts.job_records import Entry, batches, in_several, records_of
 from tracemark.acts.provenance import declared_name
 from tracemark.acts.readings import readings_of
-from tracemark.acts.worth import replaced, without_rederived_status
-from tracemark.model.annotation import build
-from tracemark.model.stamp import evidence_of, fingerprint_of
-from tracemark.store.annotations import INGESTED, OUTCOMES, SOURCES, STAMPS
+from tracemark.acts.settled import Settled, add_statement, remember, standing_in, statement_of, with_tried
+from tracemark.acts.stamping import Stamper
+from tracemark.acts.worth import without_rederived_status
+from tracemark.harness.version import Harness
+from tracemark.model.stamp import fingerprint_of
 from tracemark.store.catalogue import Stored
 from tracemark.store.deciding import refuted_by
 from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.inheriting import inheriting
-from tracemark.store.row import Projection, TraceRow, head_of, project_line, trajectory_slice
+from tracemark.store.row import TraceRow, head_of
 from tracemark.store.selection import Decisions
-from tracemark.store.state import Statement, is_claim, is_refuted, join, names_another, relation
+from tracemark.store.state import Statement, is_claim, join, names_another
 from tracemark.store.store import Store
-
-TOOL = {"name": "ingest", "version": __version__}
-"""Who makes the annotations of this module."""
-
-
-@dataclass(slots=True)
-class Settled:
-    """What became of the records of one job."""
-
-    drafts: list[SegmentDraft] = field(default_factory=list)
-    """What is left to commit; empty when everything was known."""
-    annotations: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {kind: [] for kind in INGESTED})
-    """New statements, by kind."""
-    count: Counter[str] = field(default_factory=Counter)
-    """Records: `ingested`, `reimported`, `duplicates`, `strengthened`, `disputing`, of which each is one; and
-    `rederived`: those whose status is left out because the known one was made of the same reward under another
-    `ingest.success_reward`."""
-    outdated: dict[str, None] = field(default_factory=dict)
-    """Traces, in order, of which a claim is left out because its name meant the harness that they have when they were
-    stored."""
-    disputed: dict[str, list[Statement]] = field(default_factory=dict)
-    """What is said of each trace that statements disagree about since now."""
-    strengthened: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Records that say more of a known trace, by the label of its harness since (`-` for none) and its evidence."""
 
 
 class Known:
@@ -74,14 +51,17 @@ class Known:
     Args:
         store: the store that the run writes to.
         folder: for drafts that must be packed again.
-        present: fingerprints of the harness versions that have a folder now.
+        harnesses: the known harnesses by fingerprint.
         behind: a store that counts as known and is only read, for a run that only tries; None for any other.
     """
 
-    def __init__(self, store: Store, folder: Path, present: Collection[str] = (), behind: Store | None = None) -> None:
+    def __init__(
+        self, store: Store, folder: Path, harnesses: Mapping[str, Harness], behind: Store | None = None
+    ) -> None:
         self._stores = [store] if behind is None else [behind, store]
         self._folder = folder
-        self._present = present
+        self._present = {one.fingerprint for one in harnesses.values() if one.folder is not None}
+        self._stamper = Stamper(harnesses)
 
     def settle(self, result: JobResult) -> Settled:
         """Return what the records of a job are, each beside what is stored and beside those in front of it.
@@ -118,7 +98,7 @@ class Known:
         return {
             trace_id
             for some in batches(ids)
-            for trace_id, said in self._statements(some).items()
+            for trace_id, said in self.statements(some).items()
             if (trace_id in stamps and stamps[trace_id] not in refuted_by(said)) or fingerprint_of(join(said).harness)
         }
 
@@ -132,7 +112,7 @@ class Known:
 
     def said_of(self, trace_id: str) -> list[Statement]:
         """Return the statements in force about a stored trace."""
-        return self._statements([trace_id])[trace_id]
+        return self.statements([trace_id])[trace_id]
 
     def _is_plain(self, draft: SegmentDraft, shared: set[str], job: _Job) -> bool:
         """Settle a draft of which all traces are new, or all known by the same records, and return whether it is one.
@@ -169,7 +149,7 @@ class Known:
     def _settle_each(self, entries: Iterable[Entry], writer: DraftWriter, job: _Job) -> None:
         for batch in batches(entries):
             job.forget()
-            job.said |= self._statements(set(_restated(batch, job)))
+            job.said |= self.statements({*_restated(batch, job), *self._annotated(batch, job)})
             job.records |= self._records(batch, job)
             for entry in batch:
                 self._settle_one(entry, writer, job)
@@ -181,7 +161,8 @@ class Known:
         stored, said = job.known.get(trace_id), job.said.get(trace_id)
         if entry.embedded and stored is None and said is None:
             return
-        if stored is not None and stored.row.head == row.head:
+        repeated = stored is not None and stored.row.head == row.head
+        if repeated and not (said and unsaid(said, statement_of(entry.line, row))):
             became = "duplicates"
         elif said is not None:
             became = self._repeat(entry, said, job)
@@ -190,19 +171,38 @@ class Known:
             return
         else:
             older = job.older.get(trace_id)
-            became = "ingested" if older is None else "reimported"
-            writer.add(*_superseding(entry, older))
-            if entry.claim is not None or job.times[trace_id] > 1:
-                job.said[trace_id] = [_statement(entry.line, row)]
+            if older is None:
+                became = "ingested"
+                writer.add(entry.line, entry.projection)
+                if entry.claim is not None or job.times[trace_id] > 1:
+                    job.said[trace_id] = [statement_of(entry.line, row)]
+            else:
+                became = "reimported"
+                self._replace(entry, older, writer, job)
         if self._disputes(entry, job) and became in ("duplicates", "strengthened"):
             became = "disputing"
         settled.count[became] += 1
         if became == "strengthened":
-            stamp = join(job.said[trace_id]).harness
-            fingerprint = fingerprint_of(stamp)
-            label = (declared_name(stamp) or fingerprint) if fingerprint is not None else "-"
-            settled.strengthened[label, evidence_of(stamp)] += 1
-        _remember(entry.line, row, job.records.setdefault(trace_id, {row.raw_digest}), settled)
+            settled.strengthened[standing_in(job.said[trace_id])] += 1
+        elif became == "reimported":
+            settled.standing[trace_id] = standing_in(job.said[trace_id])
+        remember(entry.line, row, job.records.setdefault(trace_id, {row.raw_digest}), settled)
+
+    def _replace(self, entry: Entry, older: Sequence[str], writer: DraftWriter, job: _Job) -> None:
+        """Store a trace that supersedes others, and state of it what was stated of those by others than its record."""
+        row, settled = entry.projection.row, job.settled
+        inherited = list(inheritance(self._stores, self.statements(older), older, entry, self._stamper))
+        # what a trace says of itself was stated by no name
+        name = job.name if entry.claim is None else None
+        claim = Statement("", harness=head_of(entry.line)["harness"])
+        outdated = self._is_outdated(claim, [one.statement for one in inherited], name)
+        if outdated:
+            settled.outdated[row.trace_id] = None
+        line, projection = superseding(entry, older, declaring=not outdated)
+        writer.add(line, projection)
+        settled.reimported[row.trace_id] = None
+        said = job.said[row.trace_id] = [statement_of(line, projection.row)]
+        inherit(said, inherited, entry, settled)
 
     def _disputes(self, entry: Entry, job: _Job) -> bool:
         """Judge what is claimed for a trace that says something else of itself; return whether it disputes that."""
@@ -213,7 +213,7 @@ class Known:
         if self._is_outdated(claim, said, job.name):
             job.settled.outdated[trace_id] = None
             return False
-        return _add(said, claim, trace_id, job.settled) == "contests"
+        return add_statement(said, claim, trace_id, job.settled) == "contests"
 
     def _repeat(self, entry: Entry, said: list[Statement], job: _Job) -> str:
         """Judge one more copy of a trace by what was said of it, and remember what the copy says.
@@ -222,7 +222,7 @@ class Known:
             What the record is: `duplicates`, `strengthened` or `disputing`.
         """
         row, settled = entry.projection.row, job.settled
-        statement = _statement(entry.line, row)
+        statement = statement_of(entry.line, row)
         silent = without_rederived_status(statement, said)
         if silent is not None:
             settled.count["rederived"] += 1
@@ -233,7 +233,7 @@ class Known:
             statement = statement._replace(harness=None)
         halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
         halves.append(statement._replace(harness=None))
-        effects = {_add(said, half, row.trace_id, settled) for half in halves}
+        effects = {add_statement(said, half, row.trace_id, settled, unsaid(said, half)) for half in halves}
         named = {"contests": "disputing", "strengthens": "strengthened", "nothing": "duplicates"}
         return next(word for effect, word in named.items() if effect in effects)
 
@@ -264,17 +264,28 @@ class Known:
                 found[trace_id] |= raws
         return found
 
+    def _annotated(self, entries: Iterable[Entry], job: _Job) -> set[str]:
+        """Return the known traces that are stated again and of which an entry is another record than the first."""
+        rows = [entry.projection.row for entry in entries]
+        others = {
+            row.trace_id
+            for row in rows
+            if row.trace_id in job.known and row.trace_id not in job.said and job.known[row.trace_id].row.raw != row.raw
+        }
+        return {trace_id for store in self._stores for trace_id in store.annotated(others)}
+
     def _lookup(self, ids: list[str]) -> dict[str, Stored]:
         found: dict[str, Stored] = {}
         for store in self._stores:
             found |= store.lookup(ids)
         return found
 
-    def _statements(self, ids: Collection[str]) -> dict[str, list[Statement]]:
+    def statements(self, ids: Collection[str]) -> dict[str, list[Statement]]:
+        """Return the statements in force about those of `ids` that are stored, the first statement first."""
         found: dict[str, list[Statement]] = {}
         for store in self._stores:
             # a run that only tries says in its own store what it says of the traces of the other
-            found = {trace_id: _with_tried(said, store, trace_id) for trace_id, said in found.items()}
+            found = {trace_id: with_tried(said, store, trace_id) for trace_id, said in found.items()}
             found |= store.statements(ids)
         return found
 
@@ -318,70 +329,6 @@ def _restated(entries: Iterable[Entry], job: _Job) -> Iterator[str]:
             yield row.trace_id
 
 
-def _with_tried(said: list[Statement], store: Store, trace_id: str) -> list[Statement]:
-    """Return statements about a trace of another store, with those about it that `store` holds."""
-    for kind in (STAMPS, OUTCOMES):
-        for note in store.annotations(kind, trace_id):
-            value, gone = note.value["value"], note.value.get("supersedes", ())
-            source = note.value["tool"].get("parameters", {}).get("source")
-            said = [one._replace(harness=None) if one.digest in gone else one for one in said]
-            facts = {name: value.get(name) for name in ("harness", "run", "outcome")}
-            said.append(Statement(digest.of(note.value), **facts, source=source))
-    return said
-
-
 def _same(stored: TraceRow, row: TraceRow) -> bool:
     """Return whether a copy is the same record and says the same."""
     return stored.head == row.head and stored.raw == row.raw
-
-
-def _remember(line: bytes, row: TraceRow, records: set[str], settled: Settled) -> None:
-    """State that a record holds a known trace, unless that is known."""
-    if row.raw and row.raw_digest not in records:
-        records.add(row.raw_digest)
-        value = {"source": head_of(line)["source"]}
-        settled.annotations[SOURCES].append(build(SOURCES, value, TOOL, row.trace_id))
-
-
-def _add(said: list[Statement], half: Statement, trace_id: str, settled: Settled) -> str:
-    """Add to `settled` and to `said` what a statement, either about the harness or about the run, has to say.
-
-    Returns:
-        `nothing`, `strengthens` or `contests`.
-    """
-    kind = OUTCOMES if half.harness is None else STAMPS
-    if is_refuted(half) and any(names_another(other, half) for other in said):
-        return "nothing"
-    gone = [] if half.harness is None else replaced(said, half)
-    left = [other._replace(harness=None) if other.digest in gone else other for other in said]
-    effect = relation(left, half)
-    if effect == "nothing" and join(left).conflicts and all(relation([other], half) != "nothing" for other in left):
-        # where statements disagree, joining them keeps the first value: a third one would be lost
-        effect = "contests"
-    if effect != "nothing":
-        value = {k: v for k, v in (("harness", half.harness), ("run", half.run), ("outcome", half.outcome)) if v}
-        tool = TOOL if half.source is None else {**TOOL, "parameters": {"source": half.source}}
-        annotation = build(kind, value, tool, trace_id)
-        if gone:
-            annotation["supersedes"] = gone
-        settled.annotations[kind].append(annotation)
-        said[:] = [*left, half._replace(digest=digest.of(annotation))]
-    if effect == "contests":
-        settled.disputed[trace_id] = said
-    return effect
-
-
-def _statement(line: bytes, row: TraceRow) -> Statement:
-    head = head_of(line)
-    return Statement(row.head_digest, head["harness"], head["run"], head["outcome"], row.label)
-
-
-def _superseding(entry: Entry, ids: list[str] | None) -> tuple[bytes, Projection]:
-    """Return line and projection of a record, its source naming the traces that it replaces, if it replaces any."""
-    if ids is None:
-        return entry.line, entry.projection
-    head = head_of(entry.line)
-    source = {**head["source"], "supersedes": ids}
-    statement = {name: head[name] for name in ("harness", "outcome", "run")}
-    line = line_of(digest.canonical(statement), source, trajectory_slice(entry.line))
-    return line, project_line(line)

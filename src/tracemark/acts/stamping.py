@@ -28,7 +28,7 @@ from tracemark.harness.version import Harness
 from tracemark.importers.base import Imported
 from tracemark.model.harness import COMPONENTS
 from tracemark.model.stamp import component_stamp, fingerprint_of, lowered, strongest
-from tracemark.store.state import Statement, join
+from tracemark.store.state import Statement, is_claim, join
 
 CONTRADICTED = "stamp-contradicted"
 """Code of the finding that content and a stated harness disagree."""
@@ -92,6 +92,21 @@ class Stamper:
             if stamp.get("contradictions"):
                 result.findings.append(contradicted(imported.where, trace_id, stamp))
         return result
+
+    def inherited(self, stamp: Mapping[str, Any], content: Content) -> dict[str, Any]:
+        """Return what a stamp that was stated of another reading of a run is worth for this one, compared anew.
+
+        What a recorder stated stays recorded; all else is a claim until the content shows more.
+
+        Args:
+            stamp: the stamp, which declares a harness and lists no contradictions.
+            content: what the new reading shows.
+        """
+        claimed = Statement("", harness=dict(stamp))
+        components = stamp["declared"]["components"]
+        if is_claim(claimed):
+            components = lowered(components)
+        return self._carried({"declared": {**stamp["declared"], "components": components}}, content)
 
     def _carried(self, carried: Mapping[str, Any], content: Content) -> dict[str, Any]:
         """Return the stamp that a trace brought, as far as it can be believed here."""

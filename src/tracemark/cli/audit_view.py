@@ -29,6 +29,7 @@ _SECTIONS: Mapping[type[Report], Collection[str]] = {
         "run",
         "source",
         "exports",
+        "inherited",
         "decisions",
     ),
     ExportAudit: ("outcomes", "proved"),

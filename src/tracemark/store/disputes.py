@@ -79,6 +79,11 @@ def _undecided(catalogue: Reader, layout: Layout, decisions: Decisions) -> list[
     """Return each trace that is contested, with what statements dispute and nobody has decided."""
     decisions = inheriting([catalogue], decisions)
     disputes = dict(_disputes(catalogue, layout))
+    # what is disputed of the newer reading too, or was settled for it, is open there and not here
+    for old, new in list(catalogue.replacing([bytes.fromhex(trace) for trace in disputes])):
+        conflicts = disputes.get(old.hex(), ())
+        if new.hex() in disputes or (new.hex() in decisions.stamps and all(map(of_harness, conflicts))):
+            disputes.pop(old.hex(), None)
     for trace in sorted(decisions.divided):
         disputes[trace] = tuple(sorted({*disputes.get(trace, ()), DIVIDED}))
     disputed = {trace: decisions.stamps[trace] for trace in disputes if trace in decisions.stamps}

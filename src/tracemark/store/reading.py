@@ -237,6 +237,11 @@ class Reading:
         found = statements(self.catalogue, self.layout, [bytes.fromhex(trace) for trace in ids])
         return {identity.hex(): said for identity, said in found.items()}
 
+    def annotated(self, ids: Collection[str]) -> set[str]:
+        """Return those of `ids` of which anything was stated beside their first statement."""
+        places = self.catalogue.statement_places([bytes.fromhex(trace) for trace in ids])
+        return {place[0].hex() for place in places if place[1] != "trace"}
+
     def require_true(self, ids: Collection[str]) -> None:
         """Make sure that the catalogue keeps the present state of traces that their statements give.
 

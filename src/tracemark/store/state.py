@@ -42,7 +42,11 @@ class Statement(NamedTuple):
     outcome: dict[str, JSON] | None = None
     """An outcome; None when it is not about the outcome."""
     source: str | None = None
-    """Label of the source that said so; None when nobody noted it. No part of what is said."""
+    """Label of the source that said so; None when nobody noted it. No part of what is said, like the rest."""
+    raw: str | None = None
+    """Digest of the raw record that said so; None when nobody noted it."""
+    inherited: str | None = None
+    """Id of the superseded trace of which it was said; None for what was said of the trace itself."""
 
 
 @dataclass(frozen=True, slots=True)

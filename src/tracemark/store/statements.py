@@ -49,6 +49,15 @@ def statements(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> dic
     return found
 
 
+def statement_in(name: str, annotation: Mapping[str, JSON]) -> Statement:
+    """Return what an annotation of kind `stamps` or `outcomes` says, given its digest and its value."""
+    value, told = annotation["value"], annotation["tool"].get("parameters") or {}
+    noted = tuple(told.get(name) for name in ("source", "raw", "inherited"))
+    if annotation["kind"] == STAMPS:
+        return Statement(name, value.get("harness"), None, None, *noted)
+    return Statement(name, None, value.get("run"), value.get("outcome"), *noted)
+
+
 def refresh(catalogue: Catalogue, layout: Layout) -> dict[bytes, IntegrityError]:
     """Make the restated rows of all stale traces again.
 
@@ -157,12 +166,10 @@ def _statement(name: str, kind: str, line: bytes) -> Statement:
         if digest.sha256(line) != name:
             raise IntegrityError("a stored annotation is not what its digest says")
         annotation: dict[str, JSON] = digest.load_canonical(line)
-        value, source = annotation["value"], (annotation["tool"].get("parameters") or {}).get("source")
-        if kind == STAMPS:
-            return Statement(name, value.get("harness"), source=source)
-        return Statement(name, None, value.get("run"), value.get("outcome"), source)
+        return statement_in(name, annotation)
     head = head_of(line)
-    return Statement(name, head["harness"], head["run"], head["outcome"], head["source"].get("label"))
+    source = head["source"]
+    return Statement(name, head["harness"], head["run"], head["outcome"], source.get("label"), source.get("raw"))
 
 
 def _restated(row: TraceRow, said: list[Statement]) -> Restated | None:
