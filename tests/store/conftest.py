@@ -71,6 +71,8 @@ class Maker:
     def annotation(
         kind: str, trace: str | None, value: dict[str, Any], supersedes: Iterable[str] = ()
     ) -> dict[str, Any]:
+        if kind.startswith("exports."):
+            value = {"fingerprint": "tm1:" + "a" * 64, "manifest": "b" * 64, "policy": "unique", **value}
         made: dict[str, Any] = {
             "format": "tracemark/annotation/1",
             "kind": kind,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tracemark import digest, engine
 from tracemark.errors import IntegrityError, IrregularFileError, NoStoreError
-from tracemark.store.annotations import INGESTED, SOURCES, refused
+from tracemark.store.annotations import INGESTED, SOURCES, STAMPS, refused
 from tracemark.store.catalogue import Reader
 from tracemark.store.check import Checked, check
 from tracemark.store.disputes import check_decisions, check_disputes, stored_tasks
@@ -344,7 +344,7 @@ def test_an_annotation_about_a_trace_that_is_not_stored_is_found(make, filled: L
 
 @pytest.mark.parametrize("kind", INGESTED)
 def test_a_statement_that_waits_for_its_trace_is_no_fault(make, filled: Layout, kind: str) -> None:
-    value = {"source": {"raw": "1" * 64}} if kind == SOURCES else {}
+    value = {SOURCES: {"source": {"raw": "1" * 64}}, STAMPS: {"harness": {}}}.get(kind, {})
     with Store.open(filled.root) as store:
         store.commit_annotations(kind, [make.annotation(kind, "0" * 64, value)])
     assert codes(check(filled)) == set()

@@ -35,7 +35,9 @@ def store(make, root: Path, letter: str, number: int) -> None:
         opened.commit_annotations("stamps", [stamp])
         make.commit(opened, line, make.trace(2, make.stamp(letter)))
         opened.commit_annotations("labels", [make.annotation("labels", trace, {"n": number})])
-        graded = make.annotation("outcomes", make.id_of(make.trace(1)), {"outcome": {"reward": float(number)}})
+        graded = make.annotation(
+            "outcomes", make.id_of(make.trace(1)), {"outcome": {"status": "unknown", "reward": float(number)}}
+        )
         opened.commit_annotations("outcomes", [graded])
         opened.commit_refused([refused("not-json", "a", letter, digest.sha256(b""), b"")])
         assert list(opened.select(Selection()))
@@ -177,7 +179,9 @@ def test_all_that_is_asked_about_disputes_is_of_one_moment(make, pattern, tmp_pa
         monkeypatch.setattr(Reader, "stale", asked)
         answer = asked(reader, limit)
         with Store.open(root) as other:
-            graded = [make.annotation("outcomes", trace, {"outcome": {"reward": n / 4}}) for n in (1, 2)]
+            graded = [
+                make.annotation("outcomes", trace, {"outcome": {"status": "unknown", "reward": n / 4}}) for n in (1, 2)
+            ]
             other.commit_annotations("outcomes", graded)
             assert list(other.select(Selection()))
         return answer

@@ -291,7 +291,7 @@ def problems(document: object) -> list[tuple[str, str]]:
     Empty means valid. Lone surrogates are no problem here: JSON can carry them, and so does the store.
     """
     try:
-        Trajectory.model_validate(_without_surrogates(document))
+        Trajectory.model_validate(without_surrogates(document))
     except ValidationError as error:
         return [("/".join(map(str, place)) or "document", reason) for place, reason in faults(error, document)]
     return []
@@ -320,15 +320,15 @@ def fast_schema() -> dict[str, Any]:
     return made_of(schema, "trajectory.py")
 
 
-def _without_surrogates(value: Any) -> Any:
+def without_surrogates(value: Any) -> Any:
     """Return `value` with each lone surrogate in its texts replaced, without recursion into `extra` of great depth."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value) if _SURROGATE.search(value) else value
     if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
+        return [without_surrogates(item) for item in value]
     if isinstance(value, dict):
         return {
-            _without_surrogates(key): item if key in ("extra", "arguments") else _without_surrogates(item)
+            without_surrogates(key): item if key in ("extra", "arguments") else without_surrogates(item)
             for key, item in value.items()
         }
     return value

@@ -14,6 +14,7 @@ from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.errors import IntegrityError
 from tracemark.model.annotation import FORMAT
+from tracemark.store.stated import EXPORTS, wrong_in_annotation
 
 STAMPS = "stamps"
 """Kind of annotations whose value is `{"harness": STAMP}`: what is later said of the harness."""
@@ -111,13 +112,16 @@ def project_annotation(line: bytes, value: JSON = None) -> AnnotationRow:
         value = digest.load_canonical(line) if value is None else value
         if value["format"] != FORMAT:
             raise IntegrityError(f"a line has format {str(value['format'])[:60]!r}, not {FORMAT}")
+        wrong = wrong_in_annotation(value)
+        if wrong is not None:
+            raise IntegrityError(f"a line is not an annotation: {wrong}")
         trace = value.get("trace")
         return AnnotationRow(
             bytes.fromhex(digest.sha256(line)),
             str(value["kind"]),
             None if trace is None else bytes.fromhex(trace),
             tuple(bytes.fromhex(item) for item in value.get("supersedes") or ()),
-            tuple(bytes.fromhex(item) for item in value["value"].get("traces") or ()),
+            tuple(map(bytes.fromhex, value["value"]["traces"])) if value["kind"].startswith(EXPORTS) else (),
             _source(bytes.fromhex(trace), value["value"]["source"]) if value["kind"] == SOURCES else None,
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:

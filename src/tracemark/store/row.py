@@ -20,6 +20,7 @@ from tracemark.digest import JSON
 from tracemark.errors import IntegrityError
 from tracemark.model.stamp import corroborated_parts, evidence_of
 from tracemark.model.trace import FORMAT, statement
+from tracemark.store.stated import wrong_in_trace
 
 TEXT_LIMIT = 4000
 """How many characters of one message, and of the task, the search text takes."""
@@ -164,6 +165,9 @@ def project_line(line: bytes, *, everything: bool = False, value: JSON = None) -
         value = digest.load_canonical(line) if value is None else value
         if value["format"] != FORMAT:
             raise IntegrityError(f"a line has format {str(value['format'])[:60]!r}, not {FORMAT}")
+        wrong = wrong_in_trace(value)
+        if wrong is not None:
+            raise IntegrityError(f"a line is not a trace: {wrong}")
         projection = project(value, digest.sha256(trajectory_slice(line)))
         return projection._replace(text=full_text(value)) if everything else projection
     except (ValueError, TypeError, KeyError, AttributeError) as error:
