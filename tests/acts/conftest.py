@@ -182,14 +182,18 @@ def shop(_pattern: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sho
 
 
 @pytest.fixture
-def newer(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Make the importer one of the version that is given, which reads every document a little differently."""
+def newer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make the importer one of the version that is given, which reads every document a little differently.
+
+    Documents that differ in their notes alone are one trace to it, unless it is to keep them.
+    """
     raised = atif_repair.raise_version
 
-    def read_as(version: str) -> None:
+    def read_as(version: str, *, notes: bool = False) -> None:
         def reading(document: dict[str, Any], repairs: list[str]) -> Any:
             result = raised(document, repairs)
-            document["notes"] = f"as version {version} read it"
+            kept = document.get("notes", "") if notes else ""
+            document["notes"] = f"as version {version} read it{kept}"
             return result
 
         monkeypatch.setenv("TRACEMARK_WORKERS", "1")

@@ -13,11 +13,11 @@ from tracemark.acts.ingest import IngestOptions, IngestReport, ingest
 from tracemark.importers import atif, atif_repair
 from tracemark.model.annotation import build
 from tracemark.model.decision import Kind
-from tracemark.store.selection import Selection
+from tracemark.store.selection import Selection, State
 
 from .conftest import CLOCK, Shop, document, write_version
 
-Newer = Callable[[str], None]
+Newer = Callable[..., None]
 
 
 @pytest.fixture
@@ -245,3 +245,114 @@ def test_what_settled_a_disputed_outcome_settles_it_for_the_newer_reading(disput
     newer("90")
     again(disputed, name="one")
     assert outcomes(disputed, "s-1") == ("failure", False)
+
+
+# --- readings that part, and that meet
+
+
+def ingest_both(desk: Shop, harness: str | None, together: bool, reward: float = 0.0) -> list[IngestReport]:
+    """Ingest two records that differ in their notes, and `reward` of the second, in one file or in two."""
+    both = [{**document("s-1"), "notes": "one"}, {**document("s-1", reward=reward), "notes": "two"}]
+    if together:
+        return [desk.ingest(both, harness, "both")]
+    return [desk.ingest([one], harness, name) for one, name in zip(both, ("one", "two"), strict=True)]
+
+
+def total(reports: list[IngestReport], member: str) -> int:
+    return sum(getattr(report, member) for report in reports)
+
+
+def of_task(shop: Shop, task: str) -> list[State]:
+    """Return the traces of a task that nothing supersedes, as decided."""
+    wanted = Selection(tasks=frozenset({task}))
+    with open_store(shop.root) as store:
+        return list(store.select(wanted, Corpus(shop.root).store_decisions))
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_two_readings_that_become_one_are_both_superseded_by_it(desk: Shop, newer: Newer, together: bool) -> None:
+    newer("90", notes=True)
+    assert total(ingest_both(desk, "desk_a", together), "ingested") == 2
+    olds = {state.trace_id for state in of_task(desk, "s-1")}
+    assert len(olds) == 2
+    newer("91")
+    reports = ingest_both(desk, None, together)
+    assert [total(reports, name) for name in ("reimported", "duplicates", "contested")] == [2, 0, 1]
+    assert sum(report.harnesses["desk_a"] for report in reports) == 2
+    (state,) = of_task(desk, "s-1")
+    assert state.contested
+    with open_store(desk.root) as store:
+        assert {old for old in olds if store.state(old).superseded_by == (state.trace_id,)} == olds
+    before = desk.ids()
+    reports = ingest_both(desk, None, together)
+    assert [total(reports, name) for name in ("reimported", "duplicates")] == [0, 2]
+    assert desk.ids() == before
+    assert codes(desk) == {"contested"}
+
+
+def test_two_readings_that_become_one_and_were_decided_differently_leave_it_contested(desk: Shop, newer: Newer) -> None:
+    newer("90", notes=True)
+    ingest_both(desk, "desk_a", True)
+    for state, name in zip(of_task(desk, "s-1"), ("desk_a", "none"), strict=True):
+        stamp(desk, state.trace_id, name)
+    newer("91")
+    ingest_both(desk, "desk_a", True)
+    (state,) = of_task(desk, "s-1")
+    assert ("harness.declared.fingerprint" in state.conflicts, state.row.fingerprint) == (True, None)
+
+
+def test_a_reading_that_becomes_two_is_superseded_by_both(desk: Shop, newer: Newer) -> None:
+    newer("90")
+    ingest_both(desk, "desk_a", True, reward=1.0)
+    (old,) = of_task(desk, "s-1")
+    stamp(desk, old.trace_id, "none")
+    newer("91", notes=True)
+    reports = ingest_both(desk, None, True, reward=1.0)
+    assert [total(reports, name) for name in ("reimported", "contested")] == [2, 0]
+    states = of_task(desk, "s-1")
+    assert [(state.settled, state.row.fingerprint) for state in states] == [(True, None)] * 2
+    assert inherited(reports[0])[0].startswith("newer readings of known records inherit 2 decisions, ")
+    assert taken(desk) == {"t-0", "t-1", "t-2"}
+
+
+def test_where_a_disputed_reading_becomes_two_the_dispute_is_of_both(desk: Shop, newer: Newer) -> None:
+    newer("90")
+    ingest_both(desk, "desk_a", True)
+    newer("91", notes=True)
+    assert total(ingest_both(desk, None, True), "contested") == 2
+    assert [state.contested for state in of_task(desk, "s-1")] == [True, True]
+
+
+# --- a name that means another harness by now, a run that only tries, a catalogue that is made again
+
+
+def test_a_name_means_what_it_meant_when_the_run_was_read_first(desk: Shop, newer: Newer) -> None:
+    meant = desk.fingerprint("desk_a")
+    folder = desk.root / "harness_versions" / "desk_a"
+    (folder / "observe.py").write_text((folder / "observe.py").read_text() + "\n\nADDED = 1\n")
+    assert desk.fingerprint("desk_a") != meant
+    newer("90")
+    report = again(desk)
+    assert (report.reimported, report.contested, report.claims_dropped) == (3, 0, 3)
+    assert {state.row.fingerprint for state in of_task(desk, "t-0")} == {meant}
+
+
+def test_a_dry_run_says_what_the_run_will_say(disputed: Shop, newer: Newer) -> None:
+    stamp(disputed, newest(disputed, "t-0"), "none")
+    newer("90")
+    sources = [disputed.root / "inbox" / f"{name}.jsonl" for name in ("one", "runs", "two")]
+    tried = ingest(disputed.root, sources, IngestOptions(dry_run=True))
+    done = ingest(disputed.root, sources, IngestOptions())
+    assert (tried.as_json() | {"dry_run": False}) == done.as_json()
+    assert (done.reimported, done.contested) == (4, 1)
+
+
+def test_what_is_inherited_is_in_the_files(disputed: Shop, newer: Newer) -> None:
+    stamp(disputed, newest(disputed, "t-0"), "none")
+    newer("90")
+    again(disputed, None, "one")
+    again(disputed, None)
+    before = [of_task(disputed, task) for task in ("s-1", "t-0", "t-1")]
+    health.reindex(disputed.root)
+    assert [of_task(disputed, task) for task in ("s-1", "t-0", "t-1")] == before
+    assert codes(disputed) == {"contested"}

@@ -28,7 +28,7 @@ from tracemark.acts.worth import without_rederived_status
 from tracemark.harness.match import Content
 from tracemark.store.annotations import OUTCOMES, SOURCES, STAMPS
 from tracemark.store.row import Projection, head_of, project_line, trajectory_slice
-from tracemark.store.state import Statement, is_claim
+from tracemark.store.state import Statement, is_claim, relation
 from tracemark.store.store import Store
 
 
@@ -103,6 +103,28 @@ def inherit(said: list[Statement], inherited: Sequence[Inherited], entry: Entry,
             settled.refuted.append((row.trace_id, found))
 
 
+def restate(said: list[Statement], statement: Statement, trace_id: str, settled: Settled) -> None:
+    """Take in what the record says of which a line of a trace is stored, perhaps another than the first.
+
+    Args:
+        said: what was said of it so far; takes the statement.
+        statement: what it says.
+        trace_id: the trace.
+        settled: takes what follows for statements that the record made of an older reading.
+    """
+    if not said:
+        said.append(statement)
+        return
+    if relation(said, statement) == "contests":
+        settled.disputed[trace_id] = said
+    halves = statement._replace(run=None, outcome=None), statement._replace(harness=None)
+    gone = [unsaid(said, half) for half in halves]
+    said.append(statement)
+    for half, digests in zip(halves, gone, strict=True):
+        if digests:
+            add_statement(said, half, trace_id, settled, digests)
+
+
 def unsaid(said: Sequence[Statement], now: Statement) -> list[str]:
     """Return the digests of inherited statements that a record made of an older reading, and no more of this one.
 
@@ -119,20 +141,20 @@ def unsaid(said: Sequence[Statement], now: Statement) -> list[str]:
     ]
 
 
-def superseding(entry: Entry, ids: Sequence[str], *, declaring: bool) -> tuple[bytes, Projection]:
+def superseding(entry: Entry, ids: Sequence[str], statement: Statement) -> tuple[bytes, Projection]:
     """Return line and projection of a record, its source naming the traces that it supersedes.
 
     Args:
         entry: the record.
         ids: those traces.
-        declaring: whether it states a harness; if not, it keeps of its stamp what its content shows.
+        statement: what the line says; where that is nothing of the harness, it keeps what its content shows.
     """
     head = head_of(entry.line)
     source = {**head["source"], "supersedes": list(ids)}
-    statement = {name: head[name] for name in ("harness", "outcome", "run")}
-    if not declaring:
-        statement["harness"] = {name: value for name, value in head["harness"].items() if name == "observed"}
-    line = line_of(digest.canonical(statement), source, trajectory_slice(entry.line))
+    shown = {name: value for name, value in head["harness"].items() if name == "observed"}
+    harness = shown if statement.harness is None else statement.harness
+    said = {"harness": harness, "outcome": statement.outcome, "run": statement.run}
+    line = line_of(digest.canonical(said), source, trajectory_slice(entry.line))
     return line, project_line(line)
 
 

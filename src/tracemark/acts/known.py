@@ -3,7 +3,8 @@
 Invariants:
 - records are settled in the order in which they were read, each beside all that were in front of it, so what becomes of
   one does not depend on how a source is cut into jobs;
-- nothing is stored twice: a draft that holds known traces is packed again without them;
+- nothing is stored twice: a draft that holds known traces is packed again without them. Only a trace that supersedes
+  more than is known of it is stored once more, as that of the record by which it does;
 - nothing that is known is changed: what a copy adds becomes an annotation, and what it disputes makes the trace
   contested until somebody decides;
 - a claim that the content refutes says nothing about a trace that has another harness stated for it; and where it was
@@ -26,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracemark.acts.ingest_job import JobResult
-from tracemark.acts.inherited import inherit, inheritance, superseding, unsaid
+from tracemark.acts.inherited import inherit, inheritance, restate, superseding, unsaid
 from tracemark.acts.job_records import Entry, batches, in_several, records_of
 from tracemark.acts.provenance import declared_name
 from tracemark.acts.readings import readings_of
@@ -39,7 +40,7 @@ from tracemark.store.catalogue import Stored
 from tracemark.store.deciding import refuted_by
 from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.inheriting import inheriting
-from tracemark.store.row import TraceRow, head_of
+from tracemark.store.row import TraceRow
 from tracemark.store.selection import Decisions
 from tracemark.store.state import Statement, is_claim, join, names_another
 from tracemark.store.store import Store
@@ -124,7 +125,8 @@ class Known:
         """
         rows = [projection.row for projection in draft.projections]
         known = self._lookup([row.trace_id for row in rows])
-        readings = readings_of(self._stores, draft, (row for row in rows if row.trace_id not in known))
+        asked = (row for row in rows if row.trace_id not in known or known[row.trace_id].row.raw != row.raw)
+        readings = readings_of(self._stores, draft, asked)
         if shared.isdisjoint(row.trace_id for row in rows):
             if not known and not any(readings) and len({row.id for row in rows}) == len(rows):
                 job.settled.drafts.append(draft)
@@ -161,8 +163,12 @@ class Known:
         stored, said = job.known.get(trace_id), job.said.get(trace_id)
         if entry.embedded and stored is None and said is None:
             return
+        older = job.superseded(entry)
         repeated = stored is not None and stored.row.head == row.head
-        if repeated and not (said and unsaid(said, statement_of(entry.line, row))):
+        if older:
+            became = "reimported"
+            self._replace(entry, older, writer, job)
+        elif repeated and not (said and unsaid(said, statement_of(entry.line, row))):
             became = "duplicates"
         elif said is not None:
             became = self._repeat(entry, said, job)
@@ -170,15 +176,10 @@ class Known:
             settled.count["duplicates"] += 1
             return
         else:
-            older = job.older.get(trace_id)
-            if older is None:
-                became = "ingested"
-                writer.add(entry.line, entry.projection)
-                if entry.claim is not None or job.times[trace_id] > 1:
-                    job.said[trace_id] = [statement_of(entry.line, row)]
-            else:
-                became = "reimported"
-                self._replace(entry, older, writer, job)
+            became = "ingested"
+            writer.add(entry.line, entry.projection)
+            if entry.claim is not None or job.times[trace_id] > 1:
+                job.said[trace_id] = [statement_of(entry.line, row)]
         if self._disputes(entry, job) and became in ("duplicates", "strengthened"):
             became = "disputing"
         settled.count[became] += 1
@@ -189,20 +190,40 @@ class Known:
         remember(entry.line, row, job.records.setdefault(trace_id, {row.raw_digest}), settled)
 
     def _replace(self, entry: Entry, older: Sequence[str], writer: DraftWriter, job: _Job) -> None:
-        """Store a trace that supersedes others, and state of it what was stated of those by others than its record."""
-        row, settled = entry.projection.row, job.settled
+        """Store a trace that supersedes others, and state of it what was stated of those by others than its record.
+
+        One that is known, as that of another record, is stored once more, since a line says what it supersedes.
+        """
+        trace_id, settled = entry.projection.row.trace_id, job.settled
         inherited = list(inheritance(self._stores, self.statements(older), older, entry, self._stamper))
-        # what a trace says of itself was stated by no name
-        name = job.name if entry.claim is None else None
-        claim = Statement("", harness=head_of(entry.line)["harness"])
-        outdated = self._is_outdated(claim, [one.statement for one in inherited], name)
-        if outdated:
-            settled.outdated[row.trace_id] = None
-        line, projection = superseding(entry, older, declaring=not outdated)
+        said = job.said.setdefault(trace_id, [])
+        statement = self._fresh(entry, said, [*said, *(one.statement for one in inherited)], job)
+        line, projection = superseding(entry, older, statement)
         writer.add(line, projection)
-        settled.reimported[row.trace_id] = None
-        said = job.said[row.trace_id] = [statement_of(line, projection.row)]
+        settled.reimported.setdefault(trace_id, set()).update(older)
+        restate(said, statement_of(line, projection.row), trace_id, settled)
         inherit(said, inherited, entry, settled)
+        job.records.setdefault(trace_id, set()).add(projection.row.raw_digest)
+
+    def _fresh(self, entry: Entry, said: Sequence[Statement], named: Sequence[Statement], job: _Job) -> Statement:
+        """Return what a record says, without what a changed parameter, or the new meaning of a name, made of it.
+
+        Args:
+            entry: the record.
+            said: the statements in force about its trace.
+            named: those that may have been made by the name that is given now.
+            job: takes what is left out.
+        """
+        statement = statement_of(entry.line, entry.projection.row)
+        silent = without_rederived_status(statement, said)
+        if silent is not None:
+            job.settled.count["rederived"] += 1
+            statement = silent
+        # what a copy says of itself was stated by no name
+        if self._is_outdated(statement, named, job.name if entry.claim is None else None):
+            job.settled.outdated[entry.projection.row.trace_id] = None
+            statement = statement._replace(harness=None)
+        return statement
 
     def _disputes(self, entry: Entry, job: _Job) -> bool:
         """Judge what is claimed for a trace that says something else of itself; return whether it disputes that."""
@@ -222,15 +243,7 @@ class Known:
             What the record is: `duplicates`, `strengthened` or `disputing`.
         """
         row, settled = entry.projection.row, job.settled
-        statement = statement_of(entry.line, row)
-        silent = without_rederived_status(statement, said)
-        if silent is not None:
-            settled.count["rederived"] += 1
-            statement = silent
-        # what a copy says of itself was stated by no name
-        if self._is_outdated(statement, said, job.name if entry.claim is None else None):
-            settled.outdated[row.trace_id] = None
-            statement = statement._replace(harness=None)
+        statement = self._fresh(entry, said, said, job)
         halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
         halves.append(statement._replace(harness=None))
         effects = {add_statement(said, half, row.trace_id, settled, unsaid(said, half)) for half in halves}
@@ -299,7 +312,7 @@ class _Job:
     """The name by which the harness was claimed; None when nobody claimed one, or by its fingerprint."""
     known: dict[str, Stored] = field(default_factory=dict)
     """The traces that were stored before the job."""
-    older: dict[str, list[str]] = field(default_factory=dict)
+    older: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     newer: set[str] = field(default_factory=set)
     """What other versions of an importer made of its records, see `Readings`."""
     times: Counter[str] = field(default_factory=Counter)
@@ -314,6 +327,14 @@ class _Job:
         self.times.update(row.trace_id for row in rows)
         self.known.update(known)
 
+    def superseded(self, entry: Entry) -> list[str]:
+        """Return the traces that a record's trace supersedes as the reading of it, and does not yet."""
+        row = entry.projection.row
+        if entry.embedded or row.trace_id in self.newer:
+            return []
+        by_others = self.settled.reimported.get(row.trace_id, set())
+        return [old for old in self.older.get((row.trace_id, row.raw_digest), ()) if old not in by_others]
+
     def forget(self) -> None:
         """Forget what was said of traces of which no further record comes."""
         self.said = {trace_id: said for trace_id, said in self.said.items() if self.times[trace_id] > 1}
@@ -325,7 +346,9 @@ def _restated(entries: Iterable[Entry], job: _Job) -> Iterator[str]:
     for entry in entries:
         row = entry.projection.row
         stored = job.known.get(row.trace_id)
-        if stored is not None and row.trace_id not in job.said and (stored.row.head != row.head or entry.claim):
+        if stored is None or row.trace_id in job.said:
+            continue
+        if stored.row.head != row.head or entry.claim or (row.trace_id, row.raw_digest) in job.older:
             yield row.trace_id
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tracemark import digest
 from tracemark.store.catalogue import Stored
 from tracemark.store.draft import SegmentDraft
+from tracemark.store.inheriting import superseding
 from tracemark.store.row import TraceRow, trajectory_slice
 from tracemark.store.segment import read_lines
 from tracemark.store.store import Store
@@ -23,19 +24,20 @@ from tracemark.store.store import Store
 class Readings(NamedTuple):
     """What other versions of the same importer made of the records of a draft."""
 
-    older: dict[str, list[str]]
-    """Id of a new trace to the ids that older versions gave, sorted; new traces without any are left out."""
+    older: dict[tuple[str, str], list[str]]
+    """Id of a trace and digest of a record that is read now, to the ids that older versions gave of that record.
+    They are sorted; those that the trace supersedes already are left out, and those that supersede it."""
     newer: set[str]
-    """Ids of new traces of which a newer version has read the record."""
+    """Ids of traces of which a newer version has read the record."""
 
 
 def readings_of(stores: Sequence[Store], draft: SegmentDraft, new: Iterable[TraceRow]) -> Readings:
-    """Return what is stored of the records of those traces of a draft that are new.
+    """Return what is stored of the records of those traces of a draft that are new, or of which a record is.
 
     Args:
         stores: the stores that are asked.
         draft: the draft.
-        new: the rows of its new traces.
+        new: their rows.
 
     Raises:
         IntegrityError: when a stored trace that must be compared is damaged.
@@ -52,7 +54,8 @@ def readings_of(stores: Sequence[Store], draft: SegmentDraft, new: Iterable[Trac
             found.setdefault(stored.row.raw_digest, []).append((stored, _run_key(trajectory)))
     if not found:
         return Readings({}, set())
-    return _compared(found, _run_keys(draft, {row.id for raw in found for row in by_record[raw]}), by_record)
+    readings = _compared(found, _run_keys(draft, {row.id for raw in found for row in by_record[raw]}), by_record)
+    return Readings(_not_replaced(stores, readings.older), readings.newer)
 
 
 def _compared(
@@ -64,12 +67,23 @@ def _compared(
     for raw, others in found.items():
         for row in by_record[raw]:
             same = [one.row for one, key in others if _concerns(one.row, row) and _may_be(key, run_keys[row.trace_id])]
-            older = sorted({other.trace_id for other in same if _version(other) < _version(row)})
+            older = {other.trace_id for other in same if _version(other) < _version(row)} - {row.trace_id}
             if older:
-                readings.older[row.trace_id] = older
+                readings.older[row.trace_id, raw] = sorted(older)
             if any(_version(other) > _version(row) for other in same):
                 readings.newer.add(row.trace_id)
     return readings
+
+
+def _not_replaced(stores: Sequence[Store], older: dict[tuple[str, str], list[str]]) -> dict[tuple[str, str], list[str]]:
+    """Return what is left of `Readings.older` without what a trace supersedes already, or is superseded by."""
+    ids = {trace_id for trace_id, _ in older}.union(*older.values())
+    newer = superseding([store.catalogue for store in stores], ids)
+    left = {
+        key: [old for old in olds if key[0] not in newer.get(old, ()) and old not in newer.get(key[0], ())]
+        for key, olds in older.items()
+    }
+    return {key: olds for key, olds in left.items() if olds}
 
 
 def _concerns(stored: TraceRow, new: TraceRow) -> bool:

@@ -49,8 +49,8 @@ class Settled:
     """What is said of each trace that statements disagree about since now, or of which one is taken back."""
     strengthened: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Records that say more of a known trace, by the label of its harness since (`-` for none) and its evidence."""
-    reimported: dict[str, None] = field(default_factory=dict)
-    """Traces that supersede others since now, in order."""
+    reimported: dict[str, set[str]] = field(default_factory=dict)
+    """Traces that supersede others since now, in order, and these."""
     standing: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Label (`-` for none) and evidence of those new traces that inherit statements; a draft does not tell."""
     inherited: Counter[str] = field(default_factory=Counter)

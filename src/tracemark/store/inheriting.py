@@ -54,6 +54,13 @@ def inherited_from(catalogue: Reader, decided: Iterable[str], trace_id: str) -> 
     return {old.hex() for old in ids & newer.keys() if bytes.fromhex(trace_id) in _after(newer, old)}
 
 
+def superseding(catalogues: Sequence[Reader], ids: Iterable[str]) -> dict[str, set[str]]:
+    """Return for each of `ids` that is superseded the ids of what supersedes it, directly or through others."""
+    wanted = [bytes.fromhex(trace) for trace in ids]
+    newer = _replacing(catalogues, wanted)
+    return {old.hex(): {new.hex() for new in _after(newer, old)} for old in wanted if old in newer}
+
+
 def _replacing(catalogues: Sequence[Reader], ids: Iterable[bytes]) -> dict[bytes, set[bytes]]:
     """Return for each of `ids` that is superseded, and for those that supersede it, and so on, what supersedes it."""
     found: dict[bytes, set[bytes]] = {}
