@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import signal
@@ -100,14 +101,28 @@ def test_a_kill_leaves_the_file_under_its_name_only_after_the_rename(tmp_path, p
     assert temporary.exists() is not published
 
 
-def test_a_second_holder_is_refused(tmp_path):
+def test_a_second_holder_is_refused_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv(durable.LOCK_WAIT, "0.2")
     path = tmp_path / "lock"
     assert not durable.is_locked(path)
     with durable.lock(path):
         assert durable.is_locked(path)
-        with pytest.raises(LockedError), durable.lock(path):
+        with pytest.raises(LockedError, match="another process holds the lock\n"), durable.lock(path):
             pytest.fail("the lock was given twice")
     assert not durable.is_locked(path)
+
+
+def test_who_only_asks_whether_there_is_a_lock_holds_none(tmp_path):
+    with (tmp_path / "lock").open("w") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        assert not durable.is_locked(tmp_path / "lock")
+
+
+def test_where_nobody_can_tell_the_error_of_the_system_goes_up(tmp_path):
+    with pytest.raises(FileNotFoundError), durable.lock(tmp_path / "none" / "lock"):
+        pass
+    with pytest.raises(OSError, match="too long"):
+        durable.is_locked(tmp_path / ("x" * 300))
 
 
 def test_a_lock_dies_with_its_process(tmp_path):
@@ -211,6 +226,7 @@ def test_what_others_keep_among_the_temporaries_stays(tmp_path):
     (parent / "tracemark-lock" / "lock").symlink_to(behind)
     with durable.temporary_folder(parent):
         pass
+    assert durable.remove_leftovers(parent) == []
     assert all(file.exists() for file in [*foreign, behind, parent / "tracemark-lock" / "lock"])
 
 
@@ -300,6 +316,17 @@ def test_a_file_that_is_set_aside_keeps_its_name_there(tmp_path, disk):
     durable.set_aside(path, tmp_path / "private" / "aside")
     aside = tmp_path / "private" / "aside"
     assert disk.calls[-2:] == [("rename", str(path), str(aside / "abc.damaged")), ("sync", str(aside))]
+
+
+def test_every_file_of_one_name_that_is_set_aside_is_kept_and_one_that_is_gone_already_is_no_error(tmp_path):
+    aside, names = tmp_path / "private" / "aside", []
+    for data in (b"one", b"two", b"three"):
+        (tmp_path / "abc").write_bytes(data)
+        names.append(durable.set_aside(tmp_path / "abc", aside))
+    assert names == [f"private/aside/abc.damaged{end}" for end in ("", "-2", "-3")]
+    assert [(tmp_path / name).read_bytes() for name in names] == [b"one", b"two", b"three"]
+    durable.set_aside(tmp_path / "abc", aside)
+    assert len(list(aside.iterdir())) == 3
 
 
 def publish(folder):

@@ -86,3 +86,28 @@ def test_a_task_of_another_domain_than_the_id_names_is_nothing_to_speak_of() -> 
 def test_an_empty_domain_is_an_unknown_one(domain: str | None) -> None:
     assert qualified("t-1", domain) == "t-1"
     assert for_evaluation("t-1", domain, frozenset({"shop/t-1"}))
+
+
+def test_an_unknown_task_may_be_any_of_those_kept_out() -> None:
+    assert for_evaluation(None, "shop", frozenset({"t-1"}))
+    assert not for_evaluation(None, "shop", frozenset())
+
+
+def test_a_task_whose_domain_is_known_is_not_that_of_a_longer_id() -> None:
+    assert for_evaluation("t-1", None, frozenset({"x/shop/t-1"}))
+    assert not for_evaluation("t-1", "shop", frozenset({"x/shop/t-1"}))
+
+
+@pytest.mark.parametrize(
+    ("stored", "named", "near"), [("t-1", "T-1", True), ("book", "boot", True), ("cat", "car", False)]
+)
+def test_a_short_name_is_like_another_but_for_case_and_one_of_four_characters_but_for_one(
+    stored: str, named: str, near: bool
+) -> None:
+    (found,) = unmatched(frozenset({named}), [(stored, None)])
+    assert found.code == ("evaluation-misspelt" if near else "evaluation-unmatched")
+
+
+def test_where_all_are_named_nothing_says_that_there_are_more() -> None:
+    (found,) = unmatched(frozenset(f"x-{number}" for number in range(5)), STORED)
+    assert found.message.endswith("'x-4'")

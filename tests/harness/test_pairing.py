@@ -105,6 +105,28 @@ def test_where_renderings_are_known_a_changed_text_is_not_taken_for_no_text() ->
     assert told(role(TASK, ("note", CONDITION), anywhere=[("x", CODE)]), ["Task.", "Note!"], known) == {"task": 0}
 
 
+def test_a_template_of_which_all_renderings_are_no_text_takes_no_turn() -> None:
+    templates = role(("note", CONDITION), TASK)
+    assert told(templates, ["Note!", "Task."], {"note": [""], "task": ["Task."]}) == {"task": "Note!"}
+
+
+def test_a_template_that_was_rendered_to_some_text_each_time_is_not_passed_over() -> None:
+    templates = role(("hints", CODE), TASK)
+    assert told(templates, ["Task."], {"hints": ["Be kind."], "task": ["Task."]}) == {"hints": "Task."}
+    assert told(templates, ["Task."], {"hints": ["", "Be kind."], "task": ["Task."]}) == {"task": 0}
+
+
+@pytest.mark.parametrize("anywhere", [[], [("reminder", CODE)]])
+def test_a_message_that_two_may_have_given_is_that_of_the_one_which_gives_a_message_in_any_case(anywhere: Any) -> None:
+    templates = role(("hints", CODE), TASK, anywhere=anywhere)
+    assert told(templates, ["Task."], {"hints": ["", "Task."], "task": ["Task."]}) == {"task": 0}
+
+
+def test_what_is_passed_over_is_no_better_known_than_what_a_template_takes_that_cannot_be_told() -> None:
+    templates = role(("hints", CODE), TASK, anywhere=[("reminder", CODE)])
+    assert told(templates, ["Stop.", "Task."]) == {"hints": 0, "task": 1}
+
+
 def test_of_equal_ways_the_earliest_template_takes_the_earliest_message() -> None:
     assert told(role(("hints", CODE), ("more", CODE)), ["Be kind."]) == {"hints": 0}
 
@@ -115,6 +137,18 @@ def test_a_template_without_a_message_at_the_end_is_proved_by_nothing() -> None:
     assert pair(templates, [long]).proved == ["again"]
     assert pair(templates, ["Be kind.", long]).proved == ["main", "again"]
     assert pair(templates, []).proved == []
+
+
+def test_a_template_that_may_have_given_any_message_leaves_none_in_front_of_its_own_to_another() -> None:
+    long = "You are the desk of a small shop, and you always answer politely and to the point."
+    templates = role(("hints", CODE), ("main", long), anywhere=[("reminder", CODE)])
+    assert pair(templates, ["Be kind.", long]).proved == ["main"]
+
+
+def test_a_text_that_was_rendered_proves_its_template_however_short_and_a_short_pattern_proves_none() -> None:
+    templates = role(RULES, anywhere=[REMINDER])
+    assert pair(templates, ["Rules.", "Go on."], renderings={"rules": ["Rules."]}).proved == ["rules"]
+    assert pair(templates, ["Rules.", "Go on."]).proved == []
 
 
 def test_many_templates_and_messages_take_no_more_time_than_their_product() -> None:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from tracemark.harness.roles import Role, by_role, messages_of, role_of
+from tracemark.harness.roles import MINIMUM_LITERAL, Role, Template, by_role, messages_of, role_of
+from tracemark.harness.templates import pattern
+from tracemark.model.harness import PromptTemplate
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,31 @@ def test_what_any_message_may_be_of_is_what_cannot_be_told_or_is_nothing_but_a_h
     assert [each.fits("Help.", None) for each in first] == [False, False, False, False]
     assert [each.fits("Help", None) for each in first] == [None, False, False, False]
     assert [bool(each.difference("Help", None)) for each in first] == [True, False, False, False]
+
+
+CUT = "Task:"
+"""What a format fixes behind the template."""
+
+LONG = "You are the desk of a small shop, and you always answer politely, to the point."
+
+
+def made(text: str) -> Template:
+    stated = PromptTemplate.model_validate({"name": "main", "text": text, "syntax": "format"})
+    return Template("main", pattern(stated, text))
+
+
+@pytest.mark.parametrize(("size", "proves"), [(MINIMUM_LITERAL, True), (MINIMUM_LITERAL - 1, False)])
+def test_from_so_many_characters_on_a_template_that_fits_is_proved(size: int, proves: bool) -> None:
+    assert made(LONG[:size]).fits(LONG[:size], None) is proves
+
+
+def test_what_proves_a_template_may_stand_behind_the_separator() -> None:
+    text = f"Hi. {CUT} {LONG}"
+    assert made(text).fits(text, CUT) is True
+    assert made(text).fits(f"Hi. {CUT} Another end altogether.", CUT) is None
+
+
+def test_a_whole_message_may_hold_the_separator_in_a_hole() -> None:
+    shop = made(f"{LONG}\n{{policy}}\n{LONG}")
+    assert shop.fits(f"{LONG}\n{CUT} none.\n{LONG}", CUT) is True
+    assert shop.fits(f"{LONG}\n{CUT} none.\nAnother end.", CUT) is None

@@ -53,6 +53,7 @@ def test_a_program_that_fails_is_not_named_by_its_path(tmp_path: Path) -> None:
         "file://{} is no table",
         "path={},line=3",
         "x" * 150 + " {}",
+        "x" * 197 + " {}",
     ],
 )
 def test_a_message_ends_where_it_quotes_a_path_of_this_machine(tmp_path: Path, message: str) -> None:
@@ -77,6 +78,10 @@ def test_a_message_ends_where_it_quotes_a_path_of_this_machine(tmp_path: Path, m
 )
 def test_a_message_without_one_is_kept_whole(message: str) -> None:
     assert said(raising(ValueError(message))).startswith(f"ValueError: {message} (test_guard.py, line ")
+
+
+def test_of_a_long_message_the_beginning_is_kept() -> None:
+    assert said(raising(ValueError("x" * 5_000))).startswith(f"ValueError: {'x' * 200} (test_guard.py, line ")
 
 
 def test_what_is_refused_for_a_failure_holds_no_path(

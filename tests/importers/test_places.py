@@ -22,6 +22,7 @@ def test_a_file_in_an_archive_stands_in_it_and_beside_it() -> None:
     assert place_of(made) == "/given/a/all.zip/b/run.json"
     assert unpacked_place(made) == "/given/a/b/run.json"
     assert folder_of(made) == "/given/a/b"
+    assert unpacked_place(piece("/given/a/all.zip", "./c/../b/run.json", "zip")) == "/given/a/b/run.json"
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,7 @@ def test_a_file_in_an_archive_stands_in_it_and_beside_it() -> None:
         ("sub/x.json", "/given/a/sub/x.json"),
         ("../x.json", "/given/x.json"),
         ("../../x.json", ""),
+        ("../../given-else/x.json", ""),
         ("/given/x.json", ""),
         ("run.json", ""),
         ("../a/run.json.gz", ""),
@@ -50,6 +52,8 @@ def test_a_path_in_an_archive_leads_to_a_file_in_it_or_to_one_beside_it() -> Non
 
 def test_what_was_given_is_the_folder_of_a_file_that_was_given_alone() -> None:
     assert targets(piece("/given/run.json", root=""), "../x.json") == ("", "")
+    assert targets(piece("/given/run.json", root="/given/"), "x.json") == ("/given/x.json", "/given/x.json")
+    assert targets(piece("/given/run.json", root="/"), "../x.json") == ("/x.json", "/x.json")
 
 
 @pytest.mark.parametrize(

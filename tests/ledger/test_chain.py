@@ -249,9 +249,29 @@ def test_a_half_written_last_line_is_reported_and_nothing_is_appended_to_it(ledg
     for cut in (torn, whole + b"{"):
         ledger.write_bytes(cut)
         assert codes(ledger) == ["ledger-torn-line"]
-        with pytest.raises(LedgerChainError, match="half-written"):
-            accept(ledger)
+        for seen in (None, chain.Chain()):
+            with pytest.raises(LedgerChainError, match="half-written"):
+                accept(ledger, seen=seen)
         assert ledger.read_bytes() == cut
+
+
+def test_nothing_that_is_decided_makes_no_ledger(ledger: Path) -> None:
+    assert chain.append_all(ledger, chain.Chain(), [], FixedClock()) == []
+    assert not ledger.exists()
+
+
+def test_of_several_decisions_each_needs_a_reason(ledger: Path) -> None:
+    drafts = [replace(draft, reason=reason) for draft, reason in zip(stamps(2), ("why", " "), strict=True)]
+    with pytest.raises(UsageError, match="needs a reason"):
+        chain.append_all(ledger, chain.Chain(), drafts, FixedClock())
+    assert not ledger.exists()
+
+
+@pytest.mark.parametrize("marker", ["<<<<<<< HEAD", "||||||| base", "=======", ">>>>>>> other"])
+def test_every_marker_of_a_conflict_is_named_as_one(ledger: Path, marker: str) -> None:
+    accept(ledger)
+    ledger.write_bytes(ledger.read_bytes() + f"{marker}\n".encode())
+    assert codes(ledger) == ["ledger-conflict-marker"]
 
 
 def test_a_ledger_is_usable_once_the_half_written_line_is_taken_out(ledger: Path) -> None:
