@@ -54,7 +54,7 @@ COMMANDS: dict[str, Entry] = {
     "harness accept": Entry("Make a harness version the accepted one.", _LEDGER),
     "ingest": Entry("Read traces from PATHS into the store.", (*_STORE, NothingReadableError)),
     "traces list": Entry("List stored traces.", _BOTH),
-    "traces show": Entry("Show one stored trace.", _STORE),
+    "traces show": Entry("Show one stored trace.", _BOTH),
     "traces find": Entry("Find traces by words of task, messages or tool names.", _BOTH),
     "audit": Entry("Tell where a trace, an export or a harness comes from.", _BOTH),
     "export sft": Entry("Write a supervised fine-tuning set.", (*_BOTH, ExportRefusedError)),
