@@ -251,6 +251,13 @@ def test_a_catalogue_that_is_not_what_the_lines_say_is_found(filled: Layout, cha
     assert codes(check(filled)) == set()
 
 
+def test_of_present_states_nothing_is_said_where_the_rows_are_wrong_that_they_are_compared_by(filled: Layout) -> None:
+    with Store.open(filled.root) as store:
+        store.catalogue._db.execute("DELETE FROM annotations")
+    said = {one.message for one in check(filled).findings}
+    assert said == {"the catalogue holds something else of this file than its lines say"}
+
+
 def test_a_copy_that_is_taken_for_the_trace_though_it_sorts_later_is_found(make, filled: Layout) -> None:
     identity = bytes.fromhex(make.id_of(make.trace(99)))
     place = 'file, frame_offset, frame_length, "offset", length, label'
@@ -353,6 +360,12 @@ def test_a_statement_that_waits_for_its_trace_is_no_fault(make, filled: Layout, 
 def test_a_stranger_is_named(filled: Layout) -> None:
     (filled.segments / "notes.txt").touch()
     assert codes(check(filled)) == {"stranger-file"}
+
+
+def test_of_many_strangers_some_are_named(filled: Layout) -> None:
+    for number in range(50):
+        (filled.segments / f"notes-{number}.txt").touch()
+    assert [one.code for one in check(filled).findings] == ["stranger-file"] * 20
 
 
 def test_every_finding_names_the_next_step(filled: Layout) -> None:

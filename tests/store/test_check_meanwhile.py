@@ -144,6 +144,23 @@ def test_what_goes_while_nobody_opens_the_store_is_in_the_catalogue_alone_and_no
     assert {0, len(data)} <= seen
 
 
+def test_what_goes_after_it_was_listed_is_not_counted(pattern, tmp_path: Path, monkeypatch) -> None:
+    root, without = tmp_path / "corpus", tmp_path / "without"
+    for folder in (root, without):
+        shutil.copytree(pattern[0], folder)
+    take_away(without, pattern[1])
+    listed = Layout.data_files
+
+    def then_gone(layout: Layout, *arguments):
+        monkeypatch.setattr(Layout, "data_files", listed)
+        names = listed(layout, *arguments)
+        take_away(root, pattern[1])
+        return names
+
+    monkeypatch.setattr(Layout, "data_files", then_gone)
+    assert check(Layout(root), snapshot_of).counts == check(Layout(without), snapshot_of).counts
+
+
 def test_what_differs_is_named_also_beside_what_is_stored_meanwhile(make, pattern, tmp_path: Path, monkeypatch) -> None:
     root = tmp_path / "corpus"
     shutil.copytree(pattern[0], root)
