@@ -343,6 +343,12 @@ def test_a_missing_snapshot_and_one_that_gives_another_fingerprint_are_found(mak
     assert codes(check(filled, snapshot_of)) == {"snapshot-missing"}
 
 
+def test_a_snapshot_that_is_not_canonical_is_found_also_where_it_gives_its_fingerprint(make, filled: Layout) -> None:
+    path = filled.snapshot(make.fingerprint("a"))
+    path.write_bytes(path.read_bytes().replace(b":", b": ", 1))
+    assert codes(check(filled, snapshot_of)) == {"line-not-canonical"}
+
+
 def test_an_annotation_about_a_trace_that_is_not_stored_is_found(make, filled: Layout) -> None:
     with Store.open(filled.root) as store:
         store.commit_annotations("labels", [make.annotation("labels", "0" * 64, {})])
