@@ -75,7 +75,7 @@ class Terminus:
     def declare(self, prompts: dict[str, str]) -> None:
         """Write a harness version for each prompt: one template, no tools."""
         for name, prompt in prompts.items():
-            folder = self.root / "harness_versions" / name
+            folder = self.root / "harness_versions" / f"prompt-{name}"
             folder.mkdir(parents=True)
             (folder / "prompt.txt").write_bytes(prompt.encode())
             (folder / "harness.yaml").write_text(
