@@ -311,6 +311,13 @@ def test_a_missing_or_damaged_catalogue_is_a_finding(filled: Layout) -> None:
     assert not filled.catalogue.exists()
 
 
+def test_a_catalogue_of_another_schema_is_asked_nothing(filled: Layout) -> None:
+    with Store.open(filled.root) as store:
+        store.catalogue._db.execute("PRAGMA user_version = 1")
+    (found,) = check(filled).findings
+    assert (found.code, found.message) == ("catalogue-differs", "the catalogue has another version's schema")
+
+
 def test_a_catalogue_that_is_damaged_beyond_its_first_page_is_a_finding(filled: Layout) -> None:
     before = check(filled)
     size = filled.catalogue.stat().st_size
