@@ -14,7 +14,7 @@ from tracemark.acts.corpus import Corpus
 from tracemark.errors import NotPulledError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
-from tracemark.harness.names import is_abbreviation
+from tracemark.harness.names import begins
 from tracemark.harness.version import Harness
 from tracemark.importers.source import Job
 from tracemark.importers.tree import snapshots_beside
@@ -77,7 +77,7 @@ class Claims:
     def _claim(self, name: str) -> Claim:
         harness = self._corpus.resolve(name)
         self.findings += self._corpus.namesakes(name, harness)
-        return Claim(harness.fingerprint, None if is_abbreviation(name) else name)
+        return Claim(harness.fingerprint, None if begins(harness.fingerprint, name) else name)
 
 
 def recorded_beside(sources: Iterable[Path], limit: int) -> dict[str, Harness]:

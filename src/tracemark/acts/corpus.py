@@ -30,7 +30,7 @@ from tracemark.findings import Finding, finding
 from tracemark.harness import snapshot
 from tracemark.harness.known import known_with_findings
 from tracemark.harness.match import Matcher
-from tracemark.harness.names import SHORTEST, is_abbreviation, reserved
+from tracemark.harness.names import SHORTEST, begins, reserved
 from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
@@ -182,9 +182,9 @@ class Corpus:
     def resolve(self, name: str) -> Harness:
         """Return the harness that a label, a fingerprint or the beginning of one names.
 
-        A fingerprint, or what looks like the beginning of one, means that harness and nothing else, whatever others are
-        called. A name means a version that is on disk now (its folder before its label), and only where there is none,
-        a snapshot; a version that cannot be read is an error and never gives way to an older snapshot of the same name.
+        A name means a version that is on disk now (its folder before its label), and only where there is none, a
+        snapshot; a version that cannot be read is an error and never gives way to an older snapshot of the same name.
+        Where a name is the beginning of another harness's fingerprint as well, neither of the two is taken.
 
         Raises:
             UnknownNameError: when nothing answers to `name`; the hint lists what does.
@@ -193,16 +193,16 @@ class Corpus:
             NotPulledError: when nothing does of what is on disk, and snapshots that dvc.lock pins are not.
         """
         found = self._by_prefix(name)
-        broken = [] if found else self.broken(name)
+        broken = [] if found and reserved(name) else self.broken(name)
         if broken:
             raise ManifestError(broken[0].message, where=broken[0].where, hint=broken[0].hint)
         if reserved(name) is None:
-            found = self._by_name(name)
+            found = [*found, *self._by_name(name)]
         if len({harness.fingerprint for harness in found}) == 1:
             return found[0]
         if found:
-            listed = ", ".join(harness.identity.fingerprint[:16] for harness in found)
-            raise UsageError(f"{name!r} names {len(found)} harnesses: {listed}", hint="name one by its fingerprint")
+            listed = ", ".join(dict.fromkeys(harness.fingerprint[:20] for harness in found))
+            raise UsageError(f"{name!r} may mean several harnesses: {listed}", hint="name one by its fingerprint")
         if SNAPSHOTS in self.pins.missing:
             raise self.pins.lacks(self.pins.missing, f"; of what is, no harness answers to {name!r}")
         names = ", ".join(sorted({harness.name for harness in self.places})) or "none yet"
@@ -238,14 +238,7 @@ class Corpus:
         return by_folder or [harness for harness in by_label if harness.folder] or by_label
 
     def _by_prefix(self, name: str) -> list[Harness]:
-        if not is_abbreviation(name):
-            return []
-        bare = name.removeprefix(digest.FINGERPRINT_PREFIX)
-        return [
-            harness
-            for fingerprint, harness in self.by_fingerprint.items()
-            if fingerprint.removeprefix(digest.FINGERPRINT_PREFIX).startswith(bare)
-        ]
+        return [harness for fingerprint, harness in self.by_fingerprint.items() if begins(fingerprint, name)]
 
 
 def place_of(harness: Harness) -> str:

@@ -19,6 +19,7 @@ SHORTEST = 6
 RENAME = "call it something else, such as desk-2"
 """What helps where a name is reserved."""
 
+_WHOLE = re.compile("[0-9a-f]{64}")
 _ABBREVIATION = re.compile(f"(?:{FINGERPRINT_PREFIX})?[0-9a-f]{{{SHORTEST},64}}")
 
 
@@ -26,8 +27,8 @@ def reserved(name: str) -> str | None:
     """Return why a harness version cannot be called so; None when it can."""
     if name.startswith(FINGERPRINT_PREFIX):
         return f"begins with {FINGERPRINT_PREFIX}, as fingerprints do"
-    if is_abbreviation(name):
-        return "is of hexadecimal digits alone, as the beginning of a fingerprint is"
+    if _WHOLE.fullmatch(name):
+        return "is of 64 hexadecimal digits, as fingerprints are"
     if name == NO_HARNESS:
         return "stands for no harness where one is named"
     if name.startswith("-"):
@@ -35,6 +36,8 @@ def reserved(name: str) -> str | None:
     return None
 
 
-def is_abbreviation(name: str) -> bool:
-    """Return whether a name may be a fingerprint or the beginning of one, with or without `tm1:`."""
-    return _ABBREVIATION.fullmatch(name) is not None
+def begins(fingerprint: str, name: str) -> bool:
+    """Return whether a name is a fingerprint or the beginning of it, with or without `tm1:`."""
+    if _ABBREVIATION.fullmatch(name) is None:
+        return False
+    return fingerprint.removeprefix(FINGERPRINT_PREFIX).startswith(name.removeprefix(FINGERPRINT_PREFIX))
