@@ -111,3 +111,11 @@ def test_a_short_name_is_like_another_but_for_case_and_one_of_four_characters_bu
 def test_where_all_are_named_nothing_says_that_there_are_more() -> None:
     (found,) = unmatched(frozenset(f"x-{number}" for number in range(5)), STORED)
     assert found.message.endswith("'x-4'")
+
+
+def test_a_very_long_task_is_compared_as_a_whole_alone() -> None:
+    long = "x" * 300
+    (found,) = unmatched(frozenset({long.upper()}), [(long, None)])
+    assert found.code == "evaluation-misspelt"
+    (found,) = unmatched(frozenset({f"{long}y"}), [(long, None)])
+    assert found.code == "evaluation-unmatched"

@@ -16,6 +16,7 @@ from tracemark.findings import Finding, finding
 
 _SHOWN = 5
 _SHORTEST = 4
+_LONGEST = 200
 
 
 def qualified(task: str | None, domain: str | None) -> str | None:
@@ -80,16 +81,18 @@ def _let_through(
 
 def _near(lost: Iterable[str], stored: Iterable[str]) -> dict[str, str]:
     """Return those of the ids that are nearly a task that is stored, with the name of that task."""
-    names: dict[tuple[str, ...], str] = {}
-    for name in sorted(stored):
-        names |= dict.fromkeys(_likenesses(name), name)
-    found = {}
+    ids: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     for one in lost:
-        # the first likeness is the nearest
-        meant = next((names[key] for key in _likenesses(one) if key in names), None)
-        if meant is not None:
-            found[one] = meant
-    return found
+        for rank, key in enumerate(_likenesses(one)):
+            ids.setdefault(key, []).append((rank, one))
+    nearest: dict[str, tuple[int, str]] = {}
+    for name in sorted(stored):
+        for key in _likenesses(name):
+            for rank, one in ids.get(key, ()):
+                # the first likeness is the nearest
+                if one not in nearest or rank <= nearest[one][0]:
+                    nearest[one] = rank, name
+    return {one: name for one, (_, name) in nearest.items()}
 
 
 def _likenesses(name: str) -> Iterator[tuple[str, ...]]:
@@ -100,7 +103,7 @@ def _likenesses(name: str) -> Iterator[tuple[str, ...]]:
     folded = _folded(name)
     numbers = (number.lstrip("0") for number in re.findall("[0-9]+", folded))
     yield (folded,)
-    if len(folded) >= _SHORTEST:
+    if _SHORTEST <= len(folded) <= _LONGEST:
         key = tuple(numbers)
         yield (folded, *key)
         yield from ((folded[:at] + folded[at + 1 :], *key) for at in range(len(folded)))
