@@ -93,6 +93,16 @@ def test_a_link_out_of_the_versions_is_named_and_never_walked(root, desk, monkey
     assert "away" not in walked
 
 
+def test_what_editors_put_beside_the_versions_is_none_of_them(root, desk):
+    (desk.path.parent / ".#notes.md").symlink_to("somebody@somewhere.4711:1700000000")
+    (desk.path.parent / ".idea").mkdir()
+    (desk.path.parent / ".idea" / "workspace.xml").touch()
+    (desk.path.parent / "notes.md").symlink_to("nowhere")
+    found, findings = known(root)
+    assert [each.folder for each in found] == [desk.path]
+    assert [(one.code, one.where) for one in findings] == [("version-linked", "harness_versions/notes.md/")]
+
+
 def test_of_a_folder_without_a_manifest_no_more_is_looked_at_than_one_file(root, desk, monkeypatch):
     stray = desk.path.parent / "stray"
     for number in range(5):

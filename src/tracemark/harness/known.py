@@ -103,9 +103,10 @@ def _place(path: Path, root: Path) -> str:
 def _folders(parent: Path) -> tuple[list[Path], list[Path]]:
     """Return every folder that is, or was meant to be, a harness version, and every link out of `parent` or to nowhere.
 
-    A folder without a manifest was meant to be one where it holds a file that counts.
+    A folder without a manifest was meant to be one where it holds a file that counts. Names that begin with a dot are
+    no version's: editors, git and file managers put such things beside what they work on.
     """
-    entries = sorted(parent.iterdir()) if is_there(parent) else []
+    entries = sorted(path for path in parent.iterdir() if path.name[0] != ".") if is_there(parent) else []
     folders = [path for path in entries if path.is_dir() or (path.is_symlink() and not path.exists())]
     away = [path for path in folders if not path.is_dir() or not path.resolve().is_relative_to(parent.resolve())]
     within = [path for path in folders if path not in away]
