@@ -135,7 +135,7 @@ def own_file(path: Path) -> Path:
     target = Path(os.path.realpath(path))
     if not target.is_relative_to(os.path.realpath(path.parent)):
         raise IrregularFileError(
-            f"it is a link to {target}, outside the corpus, which is not written",
+            "it is a link that leads out of the corpus, which is not written through",
             where=path.name,
             hint=f"put a file {path.name} in place of the link",
         )

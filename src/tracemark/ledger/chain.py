@@ -227,14 +227,14 @@ def _write(data: bytes, path: Path) -> None:
             if os.write(descriptor, data) != len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             os.fsync(descriptor)
+            if new:
+                sync_folder(path.parent)
         except BaseException:
             # nothing was acknowledged, and half a line would stop every later command
             os.ftruncate(descriptor, before)
             raise
     finally:
         os.close(descriptor)
-    if new:
-        sync_folder(path.parent)
 
 
 def _scan(path: Path, *, locked: bool = False) -> _Scan:
