@@ -58,11 +58,6 @@ def canonical(value: JSON, *, finite: bool = False) -> bytes:
     return _written(value, _SORTED, finite)
 
 
-def canonical_exact(value: JSON) -> bytes:
-    """Return the canonical JSON of `value` by the exact path alone; the same bytes as `canonical`, slower."""
-    return exact_json.write(value, sort=True)
-
-
 def ordered(value: JSON, *, finite: bool = False) -> bytes:
     """Return the JSON of `value`, written like canonical JSON but with the members in the order given.
 
