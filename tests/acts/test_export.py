@@ -450,6 +450,18 @@ def test_a_folder_with_other_files_is_refused_and_left_as_it_is(shop: Shop) -> N
     assert contents(shop.root / "notes") == {"todo.txt": b"mine"}
 
 
+@pytest.mark.parametrize(
+    "text", ['{"format": "x/1", "made_from": "tracemark/export/1"}', '["tracemark/export/1"]', '"tracemark/export/1']
+)
+def test_a_manifest_that_only_mentions_the_format_of_exports_is_none(shop: Shop, text: str) -> None:
+    shop.accept()
+    (shop.root / "notes").mkdir()
+    (shop.root / "notes" / "manifest.json").write_text(text)
+    with pytest.raises(UsageError, match=r"no part of an export: manifest\.json"):
+        shop.export("notes")
+    assert contents(shop.root / "notes") == {"manifest.json": text.encode()}
+
+
 @pytest.mark.parametrize("name", ["README.md", "manifest.json", "sft.jsonl"])
 def test_a_file_of_an_exports_name_that_is_none_of_it_is_refused_and_left_as_it_is(shop: Shop, name: str) -> None:
     shop.accept()
