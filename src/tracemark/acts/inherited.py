@@ -15,7 +15,7 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from tracemark import digest
@@ -162,15 +162,15 @@ class _Records:
     """What is stored of the records of one superseded trace."""
 
     def __init__(self, stores: Sequence[Store], trace_id: str) -> None:
-        self.outcome: object = None
-        """The outcome that its first statement gives."""
+        self._trace_id = trace_id
+        self._store: Store | None = None
         self.settling: set[str] = set()
         """Digests of the statements that took the place of that outcome."""
         self._labels: dict[str, set[str]] = {}
         for store in stores:
             stored = store.lookup([trace_id]).get(trace_id)
             if stored is not None:
-                self.outcome = head_of(store.get(trace_id))["outcome"]
+                self._store = store
                 self._add(stored.row.label, stored.row.raw_digest)
             for note in store.annotations(SOURCES, trace_id):
                 source = note.value["value"]["source"]
@@ -178,6 +178,11 @@ class _Records:
             for note in store.annotations(OUTCOMES, trace_id) if stored is not None else ():
                 if stored is not None and stored.row.head_digest in note.value.get("supersedes", ()):
                     self.settling.add(note.digest)
+
+    @cached_property
+    def outcome(self) -> object:
+        """The outcome that its first statement gives; None where no store has it."""
+        return None if self._store is None else head_of(self._store.get(self._trace_id))["outcome"]
 
     def of(self, label: str | None) -> str | None:
         """Return the digest of the one record that has a label; None where nobody can tell."""

@@ -103,13 +103,13 @@ class Known:
             if (trace_id in stamps and stamps[trace_id] not in refuted_by(said)) or fingerprint_of(join(said).harness)
         }
 
-    def decided(self, stamps: Mapping[str, str | None]) -> Mapping[str, str | None]:
+    def decided(self, decisions: Decisions) -> Mapping[str, str | None]:
         """Return what the ledger settles of traces, with what they inherit from those that they supersede.
 
         Args:
-            stamps: what it settles by name.
+            decisions: the ledger's.
         """
-        return inheriting([store.catalogue for store in self._stores], Decisions(stamps=stamps)).stamps
+        return inheriting([store.catalogue for store in self._stores], decisions).stamps
 
     def said_of(self, trace_id: str) -> list[Statement]:
         """Return the statements in force about a stored trace."""
@@ -153,6 +153,7 @@ class Known:
             job.forget()
             job.said |= self.statements({*_restated(batch, job), *self._annotated(batch, job)})
             job.records |= self._records(batch, job)
+            job.behind = self.statements({old for entry in batch for old in job.superseded(entry)})
             for entry in batch:
                 self._settle_one(entry, writer, job)
         job.settled.drafts += writer.close()
@@ -195,7 +196,7 @@ class Known:
         One that is known, as that of another record, is stored once more, since a line says what it supersedes.
         """
         trace_id, settled = entry.projection.row.trace_id, job.settled
-        inherited = list(inheritance(self._stores, self.statements(older), older, entry, self._stamper))
+        inherited = list(inheritance(self._stores, job.behind, older, entry, self._stamper))
         said = job.said.setdefault(trace_id, [])
         statement = self._fresh(entry, said, [*said, *(one.statement for one in inherited)], job)
         line, projection = superseding(entry, older, statement)
@@ -321,6 +322,8 @@ class _Job:
     """What has been said of the traces that must be compared."""
     records: dict[str, set[str]] = field(default_factory=dict)
     """Which raw records are known to hold them."""
+    behind: Mapping[str, list[Statement]] = field(default_factory=dict)
+    """What is said of the traces that those of the present records supersede."""
 
     def take(self, rows: Iterable[TraceRow], known: Mapping[str, Stored]) -> None:
         """Take in the rows of a draft that is settled record by record, and which of its traces are known."""
