@@ -298,6 +298,7 @@ def test_an_error_counts_before_a_verdict_and_a_verdict_before_a_reward() -> Non
         "status or outcome",
         "status or outcome",
         "reward or score",
+        "reward or score",
         "none of these",
     ]
 
@@ -310,7 +311,7 @@ DONE = [USER, {"role": "assistant", "content": "Done."}]
     [
         ({"reward": "1"}, {"status": "success", "reward": 1, "rule": "reward"}),
         ({"score": "0.50"}, {"status": "failure", "reward": 0.5, "rule": "score"}),
-        ({"reward": "-1e-3", "score": 1}, {"status": "failure", "reward": -0.001, "rule": "reward"}),
+        ({"reward": "-1e-3", "score": 0}, {"status": "failure", "reward": -0.001, "rule": "reward"}),
     ],
 )
 def test_a_number_written_as_text_is_read_as_one_and_named(members: dict[str, Any], outcome: dict[str, Any]) -> None:
@@ -360,9 +361,33 @@ def test_the_words_that_the_table_lists_are_read_in_any_case_and_named(
         ({"passed": "true", "status": "timeout"}, "status says error, passed says success"),
         ({"reward": 1, "info": {"resolved": False}}, "reward says success, info.resolved says failure"),
         ({"success": False, "info": {"passed": "True"}}, "success says failure, info.passed says success"),
+        ({"reward": 1, "result": {"status": "failed"}}, "reward says success, result.status says failure"),
+        ({"success": True, "info": {"outcome": "failure"}}, "success says success, info.outcome says failure"),
+        ({"success": True, "info": {"status": "timeout"}}, "success says success, info.status says error"),
+        ({"reward": 0, "result": {"status": "Success"}}, "reward says failure, result.status says success"),
     ],
 )
 def test_verdicts_that_disagree_give_none_and_both_are_named(members: dict[str, Any], said: str) -> None:
+    neither_is_read(members, said)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"reward": 1, "score": 0}, "reward says success, score says failure"),
+        ({"reward": 0, "score": "1.0"}, "reward says failure, score says success"),
+        ({"reward": 1, "score": 0.5}, "reward says success, score says failure"),
+        ({"reward": 0, "score": 87}, "reward says failure, score says success"),
+        ({"reward": True, "score": 0}, "reward says success, score says failure"),
+        ({"reward": 1, "metrics": {"reward": 0}}, "reward says success, metrics.reward says failure"),
+        ({"score": 1, "status": "completed", "info": {"score": False}}, "score says success, info.score says failure"),
+    ],
+)
+def test_rewards_on_different_sides_of_success_give_none_and_both_are_named(members: dict[str, Any], said: str) -> None:
+    neither_is_read(members, said)
+
+
+def neither_is_read(members: dict[str, Any], said: str) -> None:
     item = trace({"messages": DONE, **members})
     assert item.outcome == {"status": "unknown"}
     assert item.trajectory["extra"]["record"] == members
@@ -382,6 +407,16 @@ def test_verdicts_that_disagree_give_none_and_both_are_named(members: dict[str, 
         ({"status": "timeout", "reward": 1}, "error", "status says error, reward says success: status counts"),
         ({"error": "gone", "reward": 1}, "error", "error says error, reward says success: error counts"),
         ({"error": "gone", "passed": True}, "error", "error says error, passed says success: error counts"),
+        (
+            {"success": True, "reward": 1, "score": 0},
+            "success",
+            "success says success, score says failure: success counts",
+        ),
+        (
+            {"passed": False, "metrics": {"reward": 1}},
+            "failure",
+            "passed says failure, metrics.reward says success: passed counts",
+        ),
     ],
 )
 def test_a_verdict_counts_against_its_reward_and_that_they_disagree_is_said(
@@ -403,6 +438,13 @@ def test_a_verdict_counts_against_its_reward_and_that_they_disagree_is_said(
         ({"success": False, "status": "error", "reward": 0}, "error"),
         ({"error": "gone", "success": False}, "error"),
         ({"reward": 1, "score": 87, "status": 200}, "success"),
+        ({"reward": 0.2, "score": 0}, "failure"),
+        ({"reward": 2, "score": 0}, "failure"),
+        (
+            {"reward": 1, "score": True, "metrics": {"reward": "1.0", "status": "completed", "outcome": "passed"}},
+            "success",
+        ),
+        ({"success": True, "score": 0.4, "metrics": {"reward": 1}}, "success"),
         ({"reward": 1, "response": {"success": False}}, "success"),
     ],
 )

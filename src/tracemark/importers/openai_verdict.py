@@ -2,7 +2,7 @@
 
 Invariants:
 - a verdict that is present and not understood is never passed over for another one or for a reward: the status is
-  `unknown` then, as it is where two verdicts disagree, and what it is about is named;
+  `unknown` then, as it is where two verdicts disagree, or two rewards without one, and what it is about is named;
 - what is read leaves the record; where the status is `unknown` nothing was read, and all of it stays where it is;
 - a success that nobody noticed is a trace that no export takes, so what looks like a verdict and is not read is named.
 """
@@ -10,7 +10,7 @@ Invariants:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tracemark import digest
@@ -55,6 +55,10 @@ SUCCESS = (
     *((f"{' or '.join(WORDS)}: {words}", status) for status, words in _WORDS_OF.items()),
     (f"{' or '.join(WORDS)}: {', '.join(ENDED)} or unknown; a number in {WORDS[0]}", "none: what stands below counts"),
     (
+        f"{' or '.join(REWARDS)}: two on different sides of ingest.success_reward, also one object deep",
+        "unknown, with a finding",
+    ),
+    (
         f"{' or '.join(REWARDS)}: a number, a text that is one, true or false",
         "by reward: success at ingest.success_reward, else failure",
     ),
@@ -83,6 +87,8 @@ class _Reward(NamedTuple):
     name: str
     value: int | float | bool
     outcome: dict[str, Any]
+    reaches: bool
+    """Whether it is true, or as large as the reward of success or larger."""
 
 
 def take(record: dict[str, Any], success_reward: float, repairs: list[str]) -> Ending:
@@ -93,32 +99,36 @@ def take(record: dict[str, Any], success_reward: float, repairs: list[str]) -> E
         success_reward: the reward that counts as success.
         repairs: gets a note for what had to be read in a special way.
     """
-    reward = _reward(record, success_reward)
+    rewards = list(_rewards(record, success_reward))
+    reward = rewards[0] if rewards else None
+    graded = [*rewards, *(each for member, inner in _inner(record) for each in _rewards(inner, success_reward, member))]
     said = {name: status for name in (*VERDICTS, *WORDS) if (status := _status(record, name)) is not None}
     if record.get("error"):
-        return Ending(_ended(record, "error", "error", reward, repairs), (), _against("error", "error", said, reward))
+        return Ending(_ended(record, "error", "error", reward, repairs), (), _against("error", "error", said, graded))
     if any(name not in said and _says(record, name, beside=True) for name in (*VERDICTS, *WORDS)):
         return Ending({**_UNKNOWN}, tuple(_unread(record, said)))
     if said:
         # that a run broke off says more than that it did not succeed
         rule = min(said, key=lambda name: said[name] != "error")
-        status, conflict = said[rule], _against(rule, said[rule], {}, reward)
+        status, conflict = said[rule], _against(rule, said[rule], {}, graded)
+        other = _disagreeing(record, status, said)
     elif reward is not None and not any(_says(record, name) and _number(record[name]) is None for name in REWARDS):
         rule, status, conflict = reward.name, reward.outcome["status"], None
+        other = _disagreeing(record, status, said) or _beyond(reward, graded)
     else:
         return Ending({**_UNKNOWN}, tuple(_unread(record, said)))
-    other = _disagreeing(record, status, said)
     if other is not None:
         return Ending({**_UNKNOWN}, (), f"{rule} says {status}, {other}: neither is read")
     return Ending(_ended(record, rule, status, reward, repairs), (), conflict)
 
 
-def _reward(record: Mapping[str, Any], success_reward: float) -> _Reward | None:
+def _rewards(record: Mapping[str, Any], success_reward: float, within: str | None = None) -> Iterator[_Reward]:
     for name in REWARDS:
         value = _number(record.get(name))
         if value is not None:
-            return _Reward(name, value, outcome_of_reward(value, success_reward))
-    return None
+            reaches = value if isinstance(value, bool) else value >= success_reward
+            shown = name if within is None else f"{within}.{name}"
+            yield _Reward(shown, value, outcome_of_reward(value, success_reward), reaches)
 
 
 def _number(value: Any) -> int | float | bool | None:
@@ -162,7 +172,7 @@ def _disagreeing(record: Mapping[str, Any], status: str, said: Mapping[str, str]
     inner = {
         f"{member}.{name}": given
         for member, value in _inner(record)
-        for name in VERDICTS
+        for name in (*VERDICTS, *WORDS)
         if (given := _status(value, name)) is not None
     }
     for name, given in (*said.items(), *inner.items()):
@@ -171,14 +181,27 @@ def _disagreeing(record: Mapping[str, Any], status: str, said: Mapping[str, str]
     return None
 
 
-def _against(rule: str, status: str, said: Mapping[str, str], reward: _Reward | None) -> str | None:
+def _beyond(reward: _Reward, graded: Iterable[_Reward]) -> str | None:
+    """Return the first reward on the other side of success than `reward`; None for none.
+
+    Not every scale ends at success: of two that reach it, one may be larger. By the larger one alone the run is no
+    success, which no smaller one gainsays.
+    """
+    succeeded = reward.outcome["status"] == "success"
+    for other in graded:
+        if other.reaches not in (reward.reaches, succeeded):
+            return f"{other.name} says {'success' if other.reaches else 'failure'}"
+    return None
+
+
+def _against(rule: str, status: str, said: Mapping[str, str], graded: Iterable[_Reward]) -> str | None:
     """Return in words what speaks against a verdict that counts all the same; None for nothing.
 
     A reward between nothing and success leaves it to the verdict where success begins.
     """
     succeeded = status == "success"
     found = [f"{name} says {given}" for name, given in said.items() if given == "success" and not succeeded]
-    if reward is not None:
+    for reward in graded:
         given = reward.outcome["status"]
         if (given == "success") != succeeded and (not succeeded or reward.value <= 0):
             found.append(f"{reward.name} says {given}")
