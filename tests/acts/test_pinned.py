@@ -313,6 +313,40 @@ def test_more_than_what_is_pinned_is_no_loss(complete: Shop) -> None:
     assert "not-pulled" not in {found.code for found in health.check(complete.root).findings}
 
 
+@pytest.mark.parametrize(
+    ("first", "extra", "said"),
+    [
+        (0, 6, None),
+        (6, 6, "nobody can tell"),
+        (1, 1, None),
+        (None, 0, "which lacks at least 1 of traces/segments"),
+        (None, 1, "which lacks at least 1 of traces/segments"),
+    ],
+)
+def test_among_more_files_than_can_be_told_apart_nobody_knows_whether_the_pinned_ones_are(
+    tmp_path: Path, first: int | None, extra: int, said: str | None
+) -> None:
+    root, made = tmp_path / "clone", tmp_path / "made"
+    folder = made / "traces" / "segments"
+    folder.mkdir(parents=True)
+    names = [f"{number:02}" for number in range(12 + extra)]
+    for name in names:
+        (folder / name).write_text(name)
+    listed = [{"md5": hashlib.md5(name.encode()).hexdigest(), "relpath": name} for name in names]
+    md5 = MD5 if first is None else hashlib.md5(json.dumps(listed[first : first + 12]).encode()).hexdigest()
+    root.mkdir()
+    out = f"    - path: traces/segments\n      md5: {md5}.dir\n      nfiles: 12\n"
+    (root / "dvc.lock").write_text(f"schema: '2.0'\nstages:\n  ingest:\n    cmd: x\n    outs:\n{out}")
+    pins = pinned.Pins(root, lambda: True)
+    if said is None:
+        pins.require_made(made)
+        return
+    with pytest.raises(NotPulledError, match=said) as refused:
+        pins.require_made(made)
+    assert "12 of traces/segments; " in refused.value.message
+    assert (refused.value.hint == "dvc pull", "lacks" in refused.value.message) == (first is not None, first is None)
+
+
 def test_records_of_exports_are_no_business_of_ingest(complete: Shop) -> None:
     lock = complete.root / "dvc.lock"
     record = f"    - path: traces/annotations/exports.sft\n      md5: {MD5}.dir\n      nfiles: 3\n"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -135,23 +136,31 @@ class Pins:
         """Make sure that what an ingest would store, and what is on disk, hold all that is pinned between them.
 
         Where DVC's cache does not hold the list of a folder, its digest tells whether they do; where it is that of no
-        choice of files that are there, something is missing, and nobody knows how much.
+        choice of files that are there, something is missing, and nobody knows how much. Where there are more choices
+        than are tried, and none of those that were is the right one, nobody can tell whether anything is missing.
 
         Args:
             made: the root of a corpus that holds what would be stored.
 
         Raises:
-            NotPulledError: when something would be missing all the same.
+            NotPulledError: when something would be missing all the same, or nobody can tell.
         """
         wanted = self.missing_of_ingest
-        left = {pin.path: count for pin in self.folders if pin.path in wanted and (count := self._left(pin, made)) > 0}
-        if left:
+        counts = {pin.path: self._left(pin, made) for pin in self.folders if pin.path in wanted}
+        if left := {path: count for path, count in counts.items() if count}:
             least = "" if all(pin.names is not None for pin in self.folders if pin.path in left) else "at least "
             raise NotPulledError(
                 f"files that dvc.lock pins are not on disk: {_counted(wanted)}; ingesting now would begin another"
                 f" corpus, which lacks {least}{_counted(left)}",
                 where=lockfile.NAME,
                 hint=_ANOTHER,
+            )
+        if unknown := [path for path, count in counts.items() if count is None]:
+            raise NotPulledError(
+                f"files that dvc.lock pins are not on disk: {_counted(wanted)}; nobody can tell whether this ingest"
+                f" makes them again, among more files than are pinned, in {', '.join(unknown)}",
+                where=lockfile.NAME,
+                hint="dvc pull",
             )
 
     @cached_property
@@ -190,12 +199,19 @@ class Pins:
             there = sum(path.is_file() and path.name != ".gitignore" for path in Path(folder).rglob("*"))
         return pin.count - there
 
-    def _left(self, pin: Pinned, made: Path) -> int:
-        """Return how many files of a pinned folder are neither there nor in its like below `made`; at least so many."""
+    def _left(self, pin: Pinned, made: Path) -> int | None:
+        """Return how many files of a pinned folder are neither there nor in its like below `made`; at least so many.
+
+        None where nobody can tell whether any is.
+        """
         there = _files(made / pin.path) | _files(self._root / pin.path)
         if pin.names is not None:
             return len(pin.names - there.keys())
-        return max(pin.count - len(there), 0) or int(not _holds(there, pin))
+        if pin.count > len(there):
+            return pin.count - len(there)
+        if _holds(there, pin):
+            return 0
+        return 1 if math.comb(len(there), pin.count) <= _CHOICES else None
 
 
 def not_pinned(root: Path, stored: int, *, tried: bool) -> list[Finding]:
@@ -232,7 +248,7 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _holds(files: Mapping[str, Path], pin: Pinned) -> bool:
-    """Return whether the pinned files are among `files`, by DVC's digest of their list; false where nobody can tell."""
+    """Return whether the pinned files are among `files`, by DVC's digest of their list; tries `_CHOICES` choices."""
     entries = [{"md5": digest.md5_file(files[name]), "relpath": name} for name in sorted(files)]
     choices = itertools.islice(itertools.combinations(entries, pin.count), _CHOICES)
     return any(digest.md5(json.dumps(chosen, sort_keys=True).encode()) == pin.md5 for chosen in choices)
