@@ -482,3 +482,17 @@ def test_a_piece_that_could_not_be_looked_through_may_refer(
     assert not links._refers(piece)
     monkeypatch.setattr(links, "expanded", failing)
     assert links._refers(piece)
+
+
+def test_folders_in_which_nothing_is_named_share_what_is_named_above_them(inbox: Any, document: Make) -> None:
+    inbox.write("main.json", naming(document(1), trajectory_id="above"))
+    inbox.write("a/run.json", document(2))
+    inbox.write("b/same.json", naming(document(3), trajectory_id="above"))
+    inbox.write("c/more.json", naming(document(4), trajectory_id="below"))
+    inbox.write("c/deep/run.json", document(5))
+    pieces = {piece.label: piece.context for job in inbox.read().plan.jobs for piece in job.pieces}
+    above, more = pieces["main.json"], pieces["c/more.json"]
+    assert (above.parts, more.parts) == ({"above"}, {"above", "below"})
+    assert [pieces[label].parts is above.parts for label in ("a/run.json", "b/same.json")] == [True, True]
+    assert pieces["a/run.json"].after is above.after
+    assert pieces["c/deep/run.json"].parts is more.parts

@@ -232,13 +232,21 @@ class Links:
         return tuple(dict.fromkeys(name for _, name in beside))
 
     def _around(self, folder: str) -> tuple[frozenset[str], Mapping[str, str]]:
-        """Return what the documents of a folder and of those above it name; one value for all files of the folder."""
+        """Return what the documents of a folder and of those above it name.
+
+        It is one value for all files of the folder, and that of the folder above where nothing is added to it.
+        """
         if folder not in self._seen:
-            named = [self._named[one] for one in self._naming(folder)]
-            after: dict[str, str] = {}
-            for one in reversed(named):
-                after |= one.after
-            self._seen[folder] = frozenset().union(*(one.parts for one in named)), after
+            parts: frozenset[str] = frozenset()
+            after: Mapping[str, str] = {}
+            for one in reversed(self._naming(folder)):
+                if one not in self._seen:
+                    named = self._named[one]
+                    parts = parts if named.parts <= parts else parts | named.parts
+                    after = {**after, **named.after} if named.after else after
+                    self._seen[one] = parts, after
+                parts, after = self._seen[one]
+            self._seen[folder] = parts, after
         return self._seen[folder]
 
 
