@@ -145,24 +145,71 @@ def test_calls_that_the_harness_refused_to_make_count_for_no_limit(make_harness:
     assert rec.contradictions == ()
 
 
+NO_CODE = {"get": {"schema": {"name": "get", "parameters": {"type": "object"}}}}
+
+
+def without_code(make_harness: Any, tmp_path: Path, allowed: int, **members: Any) -> Recorder:
+    """A recorder of a harness that allows `allowed` calls for one reply, and whose tools have no code."""
+    stated = {"tool_bindings": NO_CODE, "observation_handlers": [], **members}
+    return limited(make_harness, tmp_path, runtime={"limits": {"parallel_calls": allowed}}, **stated)
+
+
+def of_limits(rec: Recorder) -> list[str]:
+    """What the journal says of the declared limits, one evidence after the other."""
+    lines = map(json.loads, rec.path.read_bytes().splitlines())
+    said = [event for event in lines if event["event"] == "evidence"]
+    return [event["evidence"] for event in said if (event["component"], event["part"]) == ("runtime", "limits")]
+
+
 @pytest.mark.parametrize(
-    ("second", "made"),
+    "second",
     [
-        ({"content": "sent"}, True),
-        ({"content": "Error: one call at a time"}, False),
-        ({"content": "One at a time.", "is_error": True}, False),
+        {"content": "sent"},
+        {"content": "Skipped: only one call per turn is allowed."},
+        {"content": "Error: one call at a time"},
+        {"content": "One at a time.", "is_error": True},
     ],
 )
-def test_a_call_of_a_tool_without_code_was_made_when_it_was_answered_without_an_error(
-    make_harness: Any, tmp_path: Path, second: dict[str, Any], made: bool
+def test_whether_a_call_of_a_tool_without_code_was_made_nobody_sees_whatever_its_answer_says(
+    make_harness: Any, tmp_path: Path, second: dict[str, Any]
 ) -> None:
-    bound = {"get": {"schema": {"name": "get", "parameters": {"type": "object"}}}}
-    with limited(
-        make_harness, tmp_path, tool_bindings=bound, observation_handlers=[], runtime={"limits": {"parallel_calls": 1}}
-    ) as rec:
+    with without_code(make_harness, tmp_path, 1) as rec:
         rec.agent("", [{**CALL, "tool_call_id": call} for call in ("c0", "c1")])
-        rec.observation([{"source_call_id": "c0", "content": "sent"}, {"source_call_id": "c1", **second}])
-    assert places(rec) == ([("runtime", "limits", 1)] if made else [])
+        rec.observation([{"source_call_id": "c0", "content": "sent"}])
+        assert of_limits(rec) == ["recorded"]
+        rec.observation([{"source_call_id": "c1", **second}])
+    assert (places(rec), of_limits(rec)) == ([], ["recorded", "claimed"])
+
+
+def test_calls_of_tools_without_code_that_keep_the_limit_leave_it_recorded(make_harness: Any, tmp_path: Path) -> None:
+    with without_code(make_harness, tmp_path, 2) as rec:
+        rec.agent("", [{**CALL, "tool_call_id": call} for call in ("c0", "c1", "c2")])
+        rec.observation([{"source_call_id": "c0", "content": "a"}, {"source_call_id": "c1", "content": "b"}])
+    assert (places(rec), of_limits(rec)) == ([], ["recorded"])
+
+
+def test_a_harness_without_tools_has_its_limit_claimed_where_more_calls_were_answered(
+    make_harness: Any, tmp_path: Path
+) -> None:
+    with without_code(make_harness, tmp_path, 1, tool_bindings={}) as rec:
+        rec.agent("", [{**CALL, "tool_call_id": call} for call in ("c0", "c1")])
+        rec.observation([{"source_call_id": call, "content": "sent"} for call in ("c0", "c1")])
+    assert (places(rec), of_limits(rec)) == ([], ["recorded", "claimed"])
+
+
+def test_a_tool_that_the_harness_does_not_bind_counts_for_no_limit(make_harness: Any, tmp_path: Path) -> None:
+    with without_code(make_harness, tmp_path, 1) as rec:
+        rec.agent("", [{**CALL, "tool_call_id": "c0"}, {**CALL, "tool_call_id": "c1", "function_name": "put"}])
+        rec.observation(
+            [{"source_call_id": "c0", "content": "a"}, {"source_call_id": "c1", "content": "Error: no put"}]
+        )
+    assert (places(rec), of_limits(rec)) == ([], ["recorded"])
+
+
+def test_calls_of_code_beyond_the_limit_contradict_and_claim_nothing(make_harness: Any, tmp_path: Path) -> None:
+    with limited(make_harness, tmp_path, runtime={"limits": {"parallel_calls": 1}}) as rec:
+        replies(rec, 1, calls=2)
+    assert (places(rec), of_limits(rec)) == ([("runtime", "limits", 1)], ["recorded"])
 
 
 def test_turns_and_stop_strings_are_compared_with_nothing(make_harness: Any, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tracemark.harness.pairing import pair
 from tracemark.harness.roles import SYSTEM, Message, Role, by_role, messages_of
 from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.version import Harness
-from tracemark.importers.content import looks_like_an_error, text_of
+from tracemark.importers.content import text_of
 from tracemark.model.harness import Limits, PromptTemplate, Runtime, ToolBinding
 
 
@@ -145,19 +145,16 @@ def parallel_calls(limits: Limits, calls: int, step: int) -> Contradiction | Non
     return _runtime("limits", text, step)
 
 
-def made_elsewhere(bindings: Mapping[str, ToolBinding], step: Mapping[str, Any]) -> set[str]:
-    """Return the ids of a step's calls that other code than the harness's has made.
+def perhaps_made(bindings: Mapping[str, ToolBinding], step: Mapping[str, Any]) -> set[str]:
+    """Return the ids of a step's calls of which nobody sees whether they were made.
 
-    Their tool has no code here, and a result that names the call does not read like an error: a call that the harness
-    refuses is answered by one.
+    Their tool has no code here, and a result names the call. What the harness answers to a call that it refuses may
+    read as it likes, so the text of the result does not tell. A tool that a harness with tools does not bind is none of
+    its own, and what is answered is judged as in a finished trace.
     """
-    answered = {
-        result["source_call_id"]
-        for result in step["observation"]["results"]
-        if result.get("source_call_id") is not None and not _is_error(result)
-    }
+    answered = {result.get("source_call_id") for result in step["observation"]["results"]}
     calls = [call for call in step.get("tool_calls", ()) if call["tool_call_id"] in answered]
-    return {call["tool_call_id"] for call in calls if not _has_code(bindings.get(call["function_name"]))}
+    return {call["tool_call_id"] for call in calls if _lacks_code(bindings, call["function_name"])}
 
 
 def texts_of(messages: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, int | None]]:
@@ -197,10 +194,5 @@ def _runtime(part: str, text: str, step: int | None = None) -> Contradiction:
     return Contradiction("runtime", part, step, text[:EXCERPT])
 
 
-def _has_code(binding: ToolBinding | None) -> bool:
-    return binding is not None and binding.entry is not None
-
-
-def _is_error(result: Mapping[str, Any]) -> bool:
-    extra = result.get("extra") or {}
-    return bool(extra.get("is_error") or extra.get("error")) or looks_like_an_error(text_of(result.get("content")))
+def _lacks_code(bindings: Mapping[str, ToolBinding], tool: str) -> bool:
+    return bindings[tool].entry is None if tool in bindings else not bindings

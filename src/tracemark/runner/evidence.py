@@ -127,8 +127,11 @@ class Evidence:
         """
         step = self._steps[-1]
         step.setdefault("observation", {"results": []})["results"].extend(results)
-        made = {*ran, *compare.made_elsewhere(self._harness.manifest.tool_bindings, step)}
-        self._contradict_once(compare.parallel_calls(self._limits, len(made), len(self._steps)))
+        exceeded = compare.parallel_calls(self._limits, len(ran), len(self._steps))
+        self._contradict_once(exceeded)
+        perhaps = compare.perhaps_made(self._harness.manifest.tool_bindings, step)
+        if exceeded is None and compare.parallel_calls(self._limits, len(perhaps.union(ran)), len(self._steps)):
+            self.note("runtime", "limits", "claimed")
 
     def settle(self, *, replied: bool, parsed: bool) -> None:
         """Take back at the end what the run asked for and, although the model replied, made no use of.
