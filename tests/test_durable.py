@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import multiprocessing
 import os
 import signal
@@ -183,6 +184,14 @@ def test_waiting_for_a_lock_has_an_end(tmp_path, monkeypatch):
 def test_how_long_to_wait_is_a_minute_unless_a_number_says_otherwise(monkeypatch, said, meant):
     monkeypatch.setenv(durable.LOCK_WAIT, said)
     assert durable.longest_wait() == meant
+    assert durable.longest_wait(math.inf) == (math.inf if meant == 60 else meant)
+
+
+def test_a_lock_that_is_held_for_long_by_right_is_waited_for_without_end_and_not_without_a_word(tmp_path, caplog):
+    path = tmp_path / ".tracemark" / "locks" / "catch-up"
+    path.parent.mkdir(parents=True)
+    with held(path, 1.5), durable.lock(path, blocking=True, longest=math.inf):
+        assert caplog.messages == ["waiting for .tracemark/locks/catch-up, which another process holds"]
 
 
 def test_who_makes_temporaries_waits_for_nobody_who_uses_some(tmp_path, monkeypatch):
@@ -377,7 +386,7 @@ def test_what_cannot_be_a_lock_file_is_named_and_holds_no_lock(tmp_path):
     assert not durable.is_locked(tmp_path / "lock")
     with pytest.raises(IrregularFileError) as caught, durable.lock(tmp_path / "lock"):
         pass
-    assert (caught.value.where, str(tmp_path) in str(caught.value)) == ("lock", False)
+    assert (caught.value.where, str(tmp_path) in str(caught.value)) == (f"{tmp_path.name}/lock", False)
 
 
 def test_a_link_that_leads_nowhere_is_something_and_a_name_below_a_file_is_nothing(tmp_path):

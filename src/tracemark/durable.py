@@ -31,13 +31,16 @@ from tracemark.clock import pause
 from tracemark.errors import IrregularFileError, LockedError
 
 LOCK_WAIT = "TRACEMARK_LOCK_WAIT"
-"""Environment variable: how many seconds a command waits for a lock that another process holds; 60 where it is not set,
-or no number."""
+"""Environment variable: how many seconds a command waits for a lock that another process holds. Where it is not set, or
+no number: 60, or without end for a lock that is held while somebody reads a whole corpus."""
 
 IN_THE_WAY = "move what is in the way, then restore the {}"
 """What helps where something else stands in place of a file or a folder."""
 
-_PRIVATE = "tracemark-"
+PRIVATE = ".tracemark"
+"""The folder of a corpus that git does not keep: locks, temporaries, the catalogue."""
+
+_TEMPORARY = "tracemark-"
 """How the names of private folders begin, by which a later run knows them."""
 
 _LONGEST_WAIT = 60.0
@@ -259,7 +262,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
         # under one lock, lest another process take a folder that is not locked yet for a dead owner's
         with lock(parent.with_name(f"{parent.name}.lock"), blocking=True):
             remove_leftovers(parent)
-            folder = Path(tempfile.mkdtemp(prefix=_PRIVATE, dir=parent))
+            folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY, dir=parent))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             stack.enter_context(lock(folder / "lock"))
         yield folder
@@ -273,7 +276,7 @@ def remove_leftovers(parent: Path) -> list[str]:
     meanwhile.
     """
     removed = []
-    for folder in sorted(parent.glob(f"{_PRIVATE}*")):
+    for folder in sorted(parent.glob(f"{_TEMPORARY}*")):
         if folder.is_symlink() or not folder.is_dir():
             continue
         held = folder / "lock"
@@ -289,13 +292,14 @@ def remove_leftovers(parent: Path) -> list[str]:
 
 
 @contextmanager
-def lock(path: Path, *, blocking: bool = False) -> Iterator[None]:
+def lock(path: Path, *, blocking: bool = False, longest: float = _LONGEST_WAIT) -> Iterator[None]:
     """Hold an exclusive lock on the file `path` (created when missing) for the time of a `with` block.
 
     Args:
         path: the lock file; its content is nothing.
         blocking: wait for the present holder, as long as `longest_wait` says, instead of raising at once. After a
             second the logger `tracemark` says so, once: on standard error, unless somebody set logging up.
+        longest: how many seconds to wait where nobody said; `math.inf` for a lock that its holder may need for long.
 
     Raises:
         LockedError: when another process (or another `with` block) holds it, and still does when we have waited.
@@ -307,21 +311,23 @@ def lock(path: Path, *, blocking: bool = False) -> Iterator[None]:
         if error.errno not in _NO_LOCK:
             raise
         message = f"the lock file cannot be opened: {error.strerror}"
-        raise IrregularFileError(message, where=path.name, hint="move what is in the way; it is made again") from None
+        raise IrregularFileError(
+            message, where=_named(path), hint="move what is in the way; it is made again"
+        ) from None
     try:
-        _acquire(descriptor, path, longest_wait() if blocking else 0)
+        _acquire(descriptor, path, longest_wait(longest) if blocking else 0)
         yield
     finally:
         os.close(descriptor)
 
 
-def longest_wait() -> float:
-    """Return how many seconds to wait for what another process holds: `TRACEMARK_LOCK_WAIT`, else 60."""
+def longest_wait(unsaid: float = _LONGEST_WAIT) -> float:
+    """Return how many seconds to wait for what another process holds: `TRACEMARK_LOCK_WAIT`, else `unsaid`."""
     try:
         wanted = float(os.environ.get(LOCK_WAIT, ""))
     except ValueError:
-        return _LONGEST_WAIT
-    return wanted if 0 <= wanted < math.inf else _LONGEST_WAIT
+        return unsaid
+    return wanted if 0 <= wanted < math.inf else unsaid
 
 
 def _acquire(descriptor: int, path: Path, longest: float) -> None:
@@ -336,7 +342,8 @@ def _acquire(descriptor: int, path: Path, longest: float) -> None:
             )
         if waited >= _SILENT and not told:
             told = True
-            _warn(f"waiting for {_named(path)}, which another process holds (for {longest:g} s at most)")
+            end = f" (for {longest:g} s at most)" if longest < math.inf else ""
+            _warn(f"waiting for {_named(path)}, which another process holds{end}")
         # asked again and again: waiting in the system would have no end, and a timer is the caller's
         pause(min(next_pause, longest - waited))
         waited += next_pause
@@ -352,7 +359,9 @@ def _is_taken(descriptor: int) -> bool:
 
 
 def _named(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
+    """Return a place as people know it: from the root of the corpus, or with the folder that it lies in."""
+    _, private, inside = path.as_posix().rpartition(f"{PRIVATE}/")
+    return f"{private}{inside}" if private else f"{path.parent.name}/{path.name}"
 
 
 def _warn(message: str) -> None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tracemark import digest
+from tracemark import digest, durable
 from tracemark.errors import IntegrityError, LockedError, NewerFormatError, NoStoreError, UnknownNameError, UsageError
 from tracemark.store.annotations import refused
 from tracemark.store.layout import Layout
@@ -558,3 +559,31 @@ def test_a_segment_whose_sync_failed_is_not_acknowledged(make, root: Path, disk,
             make.commit(store, make.trace(2))
         assert [count for path, count in disk.asked.items() if Path(path).name.startswith(failing)] == [1]
         assert store.counts()["traces"] == 1
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["opened", "made again"])
+def test_who_finds_files_being_entered_in_the_catalogue_waits_for_as_long_as_that_takes(
+    make, root: Path, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    monkeypatch.delenv("TRACEMARK_LOCK_WAIT", raising=False)
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1))
+    catalogue = root / ".tracemark" / "catalogue.db"
+    holder, waited = ExitStack(), [0.0]
+    holder.enter_context(durable.lock(root / ".tracemark" / "locks" / "catch-up"))
+
+    def pause(seconds: float) -> None:
+        waited[0] += seconds
+        if waited[0] > 600:
+            holder.close()
+
+    with holder, Store.open(root) as other:
+        monkeypatch.setattr(durable, "pause", pause)
+        if again:
+            other.reindex()
+        else:
+            catalogue.unlink()
+            Store.open(root).close()
+    assert waited[0] > 600
+    with Store.open(root) as store:
+        assert store.get(make.id_of(make.trace(1))) == make.trace(1)

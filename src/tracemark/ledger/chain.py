@@ -32,6 +32,7 @@ from pydantic import ValidationError
 
 from tracemark.clock import Clock
 from tracemark.durable import (
+    PRIVATE,
     CrashPoint,
     crash_point,
     is_locked,
@@ -185,7 +186,7 @@ def require_reason(reason: str) -> None:
 
 
 def _lock_file(path: Path) -> Path:
-    return path.parent / ".tracemark" / "ledger.lock"
+    return path.parent / PRIVATE / "ledger.lock"
 
 
 def _require_seen(seen: Chain, scan: _Scan, path: Path) -> None:

@@ -12,7 +12,9 @@ Invariants:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -74,6 +76,15 @@ def attempt(
     return []
 
 
+def turn(layout: Layout) -> AbstractContextManager[None]:
+    """Return a `with` block in which nobody else enters files that the catalogue lacks, or makes it anew.
+
+    Who waits has no use for an end: the holder reads files, after a pull of a large corpus for many minutes, and until
+    it has done so nothing can be answered.
+    """
+    return lock(layout.locks / "catch-up", blocking=True, longest=math.inf)
+
+
 def catch_up(catalogue: Catalogue, layout: Layout, tolerated: tuple[type[Exception], ...] = TOLERATED) -> list[Finding]:
     """Make the catalogue equal to the folder; return findings of the files that could not be projected.
 
@@ -88,7 +99,7 @@ def catch_up(catalogue: Catalogue, layout: Layout, tolerated: tuple[type[Excepti
     if entered == set(layout.data_files()):
         return []
     problems = []
-    with lock(layout.locks / "catch-up", blocking=True):
+    with turn(layout):
         entered = catalogue.files().keys()
         present = layout.data_files()
         for name in sorted(entered - set(present)):

@@ -15,7 +15,7 @@ import shlex
 from pathlib import Path
 
 from tracemark import digest
-from tracemark.durable import IN_THE_WAY, is_there, read_regular, why_unread, write_atomic
+from tracemark.durable import IN_THE_WAY, PRIVATE, is_there, read_regular, why_unread, write_atomic
 from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatError, NoStoreError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.annotations import INGESTED
@@ -85,7 +85,7 @@ class Layout:
         self.harnesses = self.traces / "harnesses"
         self.annotations = self.traces / "annotations"
         self.refused = self.traces / "refused"
-        self.private = root / ".tracemark"
+        self.private = root / PRIVATE
         self.temporaries = self.private / "tmp"
         self.set_aside = self.private / "set-aside"
         elsewhere = catalogue or (Path(os.environ[CATALOGUE]) if os.environ.get(CATALOGUE) else None)

@@ -18,7 +18,6 @@ from tracemark.digest import JSON
 from tracemark.durable import (
     CrashPoint,
     crash_point,
-    lock,
     make_folder,
     publish,
     set_aside,
@@ -30,7 +29,7 @@ from tracemark.findings import Finding, finding
 from tracemark.store.annotations import project_annotation, project_refused
 from tracemark.store.asked import MAKE_ROOM, require_files
 from tracemark.store.catalogue import Catalogue, CatalogueError, UnusableError, is_damage
-from tracemark.store.catchup import TOLERATED, attempt, catch_up, enter
+from tracemark.store.catchup import TOLERATED, attempt, catch_up, enter, turn
 from tracemark.store.draft import SegmentDraft
 from tracemark.store.layout import CATALOGUE, Layout, content_of, located
 from tracemark.store.reading import Reading
@@ -280,7 +279,7 @@ def _open_catalogue(layout: Layout) -> Catalogue:
 
 def _new_catalogue(layout: Layout) -> Catalogue:
     """Open an empty catalogue in the place of the present one, which other processes may go on using unharmed."""
-    with lock(layout.locks / "catch-up", blocking=True):
+    with turn(layout):
         # the database first: without its log it may be half of what it was and look whole, while SQLite drops a log
         # that it finds beside an empty database
         for suffix in ("", "-wal", "-shm"):
