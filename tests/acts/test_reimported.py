@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import audit, decisions, health
+from tracemark.acts import audit, decisions, harnesses, health, traces
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.ingest import IngestOptions, IngestReport, ingest
+from tracemark.errors import NegativeAnswerError
 from tracemark.importers import atif, atif_repair
+from tracemark.ledger import chain
 from tracemark.model.annotation import build
 from tracemark.model.decision import Kind
 from tracemark.store.selection import Selection, State
@@ -113,6 +115,115 @@ def test_a_retraction_bars_every_reading(desk: Shop, newer: Newer) -> None:
         newer(version)
         again(desk)
     assert taken(desk) == {"t-1", "t-2"}
+
+
+# --- what branches decide differently
+
+
+def decided_beside(shop: Shop, trace: str, *fingerprints: str | None) -> None:
+    """Enter decisions about a trace, none of which had seen another, as a merge of branches brings them in."""
+    path = shop.root / chain.NAME
+    seen = chain.read(path)
+    for fingerprint in fingerprints:
+        draft = chain.Draft(Kind.STAMP, {"trace": trace, "fingerprint": fingerprint}, "merged")
+        chain.append(path, seen, draft, CLOCK)
+
+
+def test_a_trace_that_branches_settle_differently_is_contested_everywhere(desk: Shop) -> None:
+    trace = newest(desk, "t-0")
+    decided_beside(desk, trace, None, desk.fingerprint("desk_d"))
+    report = desk.export()
+    assert (report.rows, report.excluded["contested"]) == (2, 1)
+    assert taken(desk) == {"t-1", "t-2"}
+    shown = audit.audit(desk.root, trace)
+    assert (shown.fingerprint, shown.export) == (None, "no: contested")
+    assert [one["kind"] for one in shown.decisions] == ["stamp", "stamp"]
+    listed = {row["trace_id"]: row["flags"] for row in traces.list_(desk.root, traces.TraceFilter()).traces}
+    assert [row for row, flags in listed.items() if "contested" in flags] == [trace]
+    assert {row["name"]: row["traces"] for row in harnesses.list_(desk.root).harnesses}["desk_a"] == 2
+    assert codes(desk) == {"ledger-stamp-conflict", "contested"}
+    stamp(desk, trace, "desk_a")
+    assert (taken(desk), codes(desk)) == ({"t-0", "t-1", "t-2"}, set())
+
+
+def test_an_export_that_took_a_trace_says_when_branches_settle_it_differently(desk: Shop) -> None:
+    desk.export()
+    decided_beside(desk, newest(desk, "t-0"), None, desk.fingerprint("desk_d"))
+    audited = audit.audit(desk.root, str(desk.root / "exports" / "sft"))
+    assert "export-trace-contested" in {found.code for found in audited.findings}
+
+
+def test_where_content_leaves_one_of_the_decisions_it_holds_and_can_be_decided(desk: Shop) -> None:
+    trace = newest(desk, "t-0")
+    decided_beside(desk, trace, desk.fingerprint("desk_b"), desk.fingerprint("desk_a"))
+    assert taken(desk) == {"t-0", "t-1", "t-2"}
+    assert codes(desk) == {"ledger-stamp-conflict"}
+    stamp(desk, trace, "desk_a")
+    assert codes(desk) == set()
+
+
+def test_a_newer_reading_of_what_branches_settle_differently_is_contested_until_it_is_settled(
+    desk: Shop, newer: Newer
+) -> None:
+    old = newest(desk, "t-0")
+    decided_beside(desk, old, None, desk.fingerprint("desk_d"))
+    newer("90")
+    again(desk)
+    new = newest(desk, "t-0")
+    assert audit.audit(desk.root, new).export == "no: contested"
+    assert {one["trace"] for one in audit.audit(desk.root, new).decisions} == {old}
+    stamp(desk, new, "desk_a")
+    assert taken(desk) == {"t-0", "t-1", "t-2"}
+    assert codes(desk) == {"ledger-stamp-conflict"}
+    stamp(desk, old, "desk_a")
+    assert codes(desk) == set()
+
+
+@pytest.mark.parametrize("name", ["desk_a", "desk_d", "none"])
+def test_what_was_decided_of_an_older_reading_is_not_inherited_where_branches_disagree(
+    desk: Shop, newer: Newer, name: str
+) -> None:
+    old, other = newest(desk, "t-0"), desk.fingerprint("desk_d")
+    newer("90")
+    again(desk)
+    new = newest(desk, "t-0")
+    desk.enter(Kind.STAMP, {"trace": old, "fingerprint": other})
+    decided_beside(desk, new, None, other)
+    assert audit.audit(desk.root, new).export == "no: contested"
+    stamp(desk, new, name)
+    assert codes(desk) == set()
+    with open_store(desk.root) as store:
+        state = store.state(new, Corpus(desk.root).store_decisions)
+    assert (state.row.fingerprint, state.settled) == (None if name == "none" else desk.fingerprint(name), True)
+
+
+def test_a_stamp_that_would_have_no_effect_is_refused_and_names_the_newer_reading(desk: Shop, newer: Newer) -> None:
+    old = newest(desk, "t-0")
+    newer("90")
+    again(desk)
+    new = newest(desk, "t-0")
+    stamp(desk, new, "desk_a")
+    with pytest.raises(NegativeAnswerError, match=new) as refused:
+        stamp(desk, old, "none")
+    assert refused.value.where == old
+    assert (refused.value.hint or "").startswith(f"tracemark stamp {new[:12]} ")
+    assert taken(desk) == {"t-0", "t-1", "t-2"}
+    stamp(desk, new, "none")
+    assert taken(desk) == {"t-1", "t-2"}
+
+
+@pytest.mark.parametrize("void", [True, False])
+def test_what_check_names_of_an_older_reading_can_be_decided_though_the_newer_was(
+    desk: Shop, newer: Newer, void: bool
+) -> None:
+    old = newest(desk, "t-0")
+    newer("90")
+    again(desk)
+    stamp(desk, newest(desk, "t-0"), "desk_a")
+    decided_beside(desk, old, *[desk.fingerprint("desk_b")] if void else [None, desk.fingerprint("desk_d")])
+    assert codes(desk) == ({"decision-refuted"} if void else {"ledger-stamp-conflict"})
+    stamp(desk, old, "desk_a")
+    assert codes(desk) == set()
 
 
 # --- what was stated

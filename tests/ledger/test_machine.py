@@ -80,15 +80,16 @@ class LedgerMachine(RuleBasedStateMachine):
         accepted = self.latest("harness", [one for one in self.made if one.kind == "accept"])
         assert held.harness == (accepted.pop() if len(accepted) == 1 else None)
         conflicts = ["ledger-accept-conflict"] * (len(accepted) > 1)
-        settled = {}
+        settled, divided = {}, {}
         for trace in (T, U):
             about = [one for one in self.made if one.kind == "stamp" and one.subject["trace"] == trace]
             values = self.latest("fingerprint", about)
             if len(values) == 1:
                 settled[trace] = values.pop()
             elif values:
+                divided[trace] = values
                 conflicts.append("ledger-stamp-conflict")
-        assert held.stamps == settled
+        assert (held.stamps, held.divided) == (settled, divided)
         assert [found.code for found in held.conflicts] == conflicts
 
     @invariant()

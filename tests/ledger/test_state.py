@@ -128,6 +128,7 @@ def test_a_stamp_settles_a_trace_and_a_later_one_settles_it_anew() -> None:
     first = entry("stamp", {"trace": T, "fingerprint": A})
     second = entry("stamp", {"trace": T, "fingerprint": None}, first)
     assert after(first).stamps == {T: A}
+    assert after(first).divided == {}
     assert after(first, second).stamps == {T: None}
 
 
@@ -135,6 +136,7 @@ def test_concurrent_stamps_that_disagree_leave_the_trace_contested() -> None:
     ours, theirs = (entry("stamp", {"trace": T, "fingerprint": value}) for value in (A, None))
     both = after(ours, theirs)
     assert both.stamps == {}
+    assert both.divided == {T: {A, None}}
     assert [conflict.code for conflict in both.conflicts] == ["ledger-stamp-conflict"]
 
 

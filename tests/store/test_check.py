@@ -296,7 +296,7 @@ def test_the_catalogue_is_closed_again_whatever_is_found(
     with expected:
         check(filled)
     check_disputes(filled, Decisions())
-    check_decisions(filled, {}, lambda *_: False)
+    check_decisions(filled, Decisions(excludes=lambda *_: False))
     assert len(opened) == 3
     for reader in opened:
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
@@ -333,7 +333,7 @@ def test_a_catalogue_that_is_damaged_beyond_its_first_page_is_a_finding(filled: 
     assert not any("the catalogue holds" in sentence for sentence in damaged.proved)
     assert [one.code for one in check_disputes(filled, Decisions())] == ["catalogue-differs"]
     decided: dict[str, str | None] = {"0" * 64: "tm1:" + "0" * 64}
-    assert [one.code for one in check_decisions(filled, decided, None)] == ["catalogue-differs"]
+    assert [one.code for one in check_decisions(filled, Decisions(stamps=decided))] == ["catalogue-differs"]
     assert [one.code for one in stored_tasks(filled)[1]] == ["catalogue-differs"]
     with Store.open(filled.root) as store:
         assert [one.code for one in store.findings] == ["catalogue-rebuilt"]

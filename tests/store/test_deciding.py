@@ -12,7 +12,7 @@ from tracemark import digest
 from tracemark.errors import IntegrityError
 from tracemark.findings import Finding
 from tracemark.store.deciding import refuted_by
-from tracemark.store.disputes import check_decisions
+from tracemark.store.disputes import check_decisions, check_disputes
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.state import Statement, harness_named
 from tracemark.store.store import Store
@@ -104,7 +104,7 @@ def test_no_decision_is_judged_by_a_stored_line_that_is_not_what_its_id_says(mak
             with pytest.raises(IntegrityError, match="not what its id says"):
                 ask(decisions)
         # checking goes on: that such a line is there is a finding of its own
-        assert check_decisions(store.layout, decisions.stamps, excludes) == []
+        assert check_decisions(store.layout, decisions) == []
     assert judged == []
 
 
@@ -194,9 +194,9 @@ def test_check_and_those_who_ask_the_store_hold_decisions_to_one_rule(make, root
         list(store.select(Selection()))
         # the state that the catalogue keeps of the second is that of before
         store.commit_annotations("stamps", [make.annotation("stamps", ids[1], {"harness": refuted(make, "a")})])
-        found = check_decisions(store.layout, stamps, excludes)
-        assert store.catalogue.stale(9) == [bytes.fromhex(ids[1])]
         decisions = Decisions(stamps=stamps, excludes=excludes)
+        found = check_decisions(store.layout, decisions)
+        assert store.catalogue.stale(9) == [bytes.fromhex(ids[1])]
         void = store.applied(decisions).void
         assert void == dict.fromkeys(ids[:3], wrong)
         assert {one.where for one in found} == {f"trace {trace[:12]}" for trace in void}
@@ -221,3 +221,47 @@ def test_a_decision_that_a_statement_may_refute_is_left_aside_by_the_name_of_the
         assert [(one.code, one.where) for one in damaged] == [
             ("file-damaged", f"traces/annotations/stamps/{file.name}")
         ]
+
+
+def test_of_decisions_that_differ_the_one_that_content_leaves_holds(make, root: Path) -> None:
+    a, b, c = (named(make, name) for name in "abc")
+    line = make.trace(1, refuted(make, "a"))
+    trace = make.id_of(line)
+
+    def excludes(fingerprint: str, _: bytes) -> bool:
+        return fingerprint == b
+
+    def stand(*said: str | None) -> tuple[str | None, bool, bool]:
+        decisions = Decisions(divided={trace: frozenset(said)}, excludes=excludes)
+        wanted = Selection(fingerprints=frozenset({None, a, b, c}))
+        states = [*store.select(wanted, decisions), store.state(trace, store.applied(decisions))]
+        states.append(store.state(trace, store.applied(store.applied(decisions))))
+        (found,) = {(state.row.fingerprint, state.settled, state.contested) for state in states}
+        assert [one.code for one in check_disputes(store.layout, decisions)] == ["contested"] * found[2]
+        only = Selection(fingerprints=frozenset({found[0]}))
+        assert [state.trace_id for state in store.select(only, decisions)] == [trace]
+        return found
+
+    with Store.open(root, create=True) as store:
+        make.commit(store, line)
+        assert stand(c, None) == (None, False, True)
+        assert stand(a, c) == (c, True, False), "a statement shows that the content refutes it"
+        assert stand(b, None) == (None, True, False), "comparing shows it"
+        assert stand(a, b, c) == (c, True, False)
+        assert stand(a, b) == (None, False, True), "none of them is left"
+        assert stand(a, c, None) == (None, False, True)
+
+
+def test_decisions_that_differ_and_cannot_be_held_to_damaged_content_leave_the_trace_contested(
+    make, root: Path
+) -> None:
+    line = make.trace(1, make.stamp("a"))
+    trace = make.id_of(line)
+    with Store.open(root, create=True) as store:
+        make.commit(store, line)
+        (segment,) = root.rglob("traces/segments/**/*.jsonl.zst")
+        segment.write_bytes(b"x" * segment.stat().st_size)
+        decisions = Decisions(divided={trace: frozenset({named(make, "b"), None})}, excludes=lambda *_: True)
+        damaged: list[Finding] = []
+        (state,) = store.select(Selection(), decisions, damaged)
+        assert (state.contested, [found.code for found in damaged]) == (True, ["file-damaged"])

@@ -84,12 +84,43 @@ def test_of_two_readings_that_became_one_decisions_that_differ_leave_it_conteste
     assert merged.stand({1: a, 2: None, 3: a})[2:] == [(a, True, False)] * 2
     decided = Decisions(stamps={merged.ids[1]: a, merged.ids[2]: None})
     (found,) = check_disputes(merged.store.layout, decided)
-    assert (found.code, found.message.split(" disagree")[0]) == ("contested", "statements about 2 traces")
+    assert (found.code, found.where) == ("contested", f"trace {merged.ids[4][:12]}"), "it is open there and not here"
     batches, _ = merged.store.split([a], decided)
     assert {state.trace_id for batch in batches for state in batch.states if state.contested} == {
         merged.ids[3],
         merged.ids[4],
     }
+
+
+def test_what_supersedes_a_trace_about_which_decisions_differ_inherits_that_they_do(make, readings) -> None:
+    a, b = make.fingerprint("a"), make.fingerprint("b")
+    chain = readings({1: [], 2: [1], 3: [2], 4: [3]})
+    differ = {chain.ids[2]: frozenset({b, None})}
+    assert chain.stand({}, divided=differ) == [(a, False, False)] + [(None, False, True)] * 3
+    assert chain.stand({1: b}, divided=differ) == [(b, True, False)] + [(None, False, True)] * 3
+    assert chain.stand({4: a}, divided=differ)[2:] == [(None, False, True), (a, True, False)]
+
+    def excludes(fingerprint: str, line: bytes) -> bool:
+        return fingerprint == b and b"as version 3" in line
+
+    assert chain.stand({}, divided=differ, excludes=excludes)[1:] == [
+        (None, False, True),
+        (None, True, False),
+        (None, False, True),
+    ]
+
+
+def test_a_decision_reaches_no_reading_that_stands_where_each_was_decided_or_one_between(readings) -> None:
+    parted = readings({1: [], 2: [1], 3: [2], 4: [1]})
+    ids = parted.ids
+
+    def reached_by_none(*decided: int) -> set[int]:
+        found = parted.store.decided_for({ids[number] for number in decided}, ids[1])
+        return {number for number, trace in ids.items() if trace in found}
+
+    assert reached_by_none() == reached_by_none(1, 2) == reached_by_none(3) == reached_by_none(4) == set()
+    assert reached_by_none(2, 4) == reached_by_none(3, 4) == {3, 4}
+    assert parted.store.decided_for({ids[3]}, ids[3]) == set()
 
 
 def test_an_inherited_decision_that_the_newer_content_excludes_is_void(make, readings) -> None:
@@ -100,7 +131,7 @@ def test_an_inherited_decision_that_the_newer_content_excludes_is_void(make, rea
         return fingerprint == b and b"as version 2" in line
 
     assert [one[0] for one in chain.stand({1: b}, excludes=excludes)] == [b, make.fingerprint("a"), b]
-    (found,) = check_decisions(chain.store.layout, {chain.ids[1]: b}, excludes)
+    (found,) = check_decisions(chain.store.layout, Decisions(stamps={chain.ids[1]: b}, excludes=excludes))
     assert (found.code, found.where) == ("decision-refuted", f"trace {chain.ids[2][:12]}")
     assert [one[0] for one in chain.stand({1: None, 2: b}, excludes=excludes)][1:] == [make.fingerprint("a"), b], (
         "a void decision is no absent one"
@@ -128,14 +159,14 @@ class Drawn:
 
 @given(
     st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda pair: pair[0] < pair[1])),
-    st.dictionaries(st.integers(0, 7), st.sampled_from(["x", "y", None])),
+    st.dictionaries(st.integers(0, 7), st.sampled_from([{"x"}, {"y"}, {None}, {"x", None}])),
 )
-def test_a_trace_has_its_own_decision_or_that_of_the_nearest_settled_readings(pairs, stamps) -> None:
+def test_a_trace_has_its_own_decision_or_that_of_the_nearest_settled_readings(pairs, said) -> None:
     def settled_before(trace: int) -> set[int]:
         """Return the settled readings that are reached without passing a settled one."""
         found: set[int] = set()
         for old in {old for old, new in pairs if new == trace}:
-            found |= {old} if old in stamps else settled_before(old)
+            found |= {old} if old in said else settled_before(old)
         return found
 
     def behind(trace: int) -> set[int]:
@@ -143,13 +174,15 @@ def test_a_trace_has_its_own_decision_or_that_of_the_nearest_settled_readings(pa
             *(behind(old) for old, new in pairs if new == trace), set()
         )
 
-    decided = inheriting([Drawn(pairs)], Decisions(stamps={f"{k:02x}": v for k, v in stamps.items()}))
+    stamps = {f"{k:02x}": next(iter(v)) for k, v in said.items() if len(v) == 1}
+    differ = {f"{k:02x}": frozenset(v) for k, v in said.items() if len(v) > 1}
+    decided = inheriting([Drawn(pairs)], Decisions(stamps=stamps, divided=differ))
     for trace in range(8):
         near = settled_before(trace)
         near -= {old for old in near if any(old in behind(other) for other in near)}
-        expected = {stamps[trace]} if trace in stamps else {stamps[old] for old in near}
+        expected = said[trace] if trace in said else set().union(*(said[old] for old in near))
         name = f"{trace:02x}"
-        assert (name in decided.divided) == (len(expected) > 1)
+        assert decided.divided.get(name, set()) == (expected if len(expected) > 1 else set())
         assert ({decided.stamps[name]} if name in decided.stamps else set()) == (
             expected if len(expected) == 1 else set()
         )

@@ -192,11 +192,12 @@ def _inherited(said: Sequence[Statement]) -> list[dict[str, Any]]:
 
 def _decisions_about(corpus: Corpus, store: Store, trace_id: str) -> list[dict[str, Any]]:
     records = cache(lambda: store.records_of_run(trace_id))
-    inherited = cache(lambda: store.inherited_from(corpus.decisions.stamps, trace_id))
+    settled = corpus.decisions.stamps.keys() | corpus.decisions.divided.keys()
+    inherited = cache(lambda: store.inherited_from(settled, trace_id))
 
     def concerns(subject: Mapping[str, Any]) -> bool:
         about = subject.get("trace")
-        if about == trace_id or (about in corpus.decisions.stamps and about in inherited()):
+        if about == trace_id or (about in settled and about in inherited()):
             return True
         named = records_named(subject)
         return bool(named) and not records().isdisjoint(named)

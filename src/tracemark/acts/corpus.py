@@ -84,7 +84,7 @@ class Corpus:
         """What the ledger says of traces, as the store takes it."""
         decided = self.decisions
         barred = frozenset(decided.retracted), frozenset(decided.retracted_raw)
-        return Decisions(*barred, decided.spared, decided.stamps, excludes=self.excludes)
+        return Decisions(*barred, decided.spared, decided.stamps, divided=decided.divided, excludes=self.excludes)
 
     def excludes(self, fingerprint: str, line: bytes) -> bool:
         """Return whether the content of a stored line excludes a harness; false where nobody knows the harness."""

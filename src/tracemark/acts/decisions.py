@@ -179,8 +179,9 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
 
     Raises:
         UnknownNameError: when one of the traces or the harness is not known.
-        NegativeAnswerError: when all are settled so already, when the content of one excludes the harness, or when what
-            statements dispute of one is not the harness, so that settling it would settle nothing.
+        NegativeAnswerError: when all are settled so already, when the content of one excludes the harness, or when
+            settling one would settle nothing: what statements dispute of it is not the harness, or the reading that
+            stands for it was settled itself.
         IntegrityError: when the stored bytes of one are not those of the id.
         UsageError: when the reason is empty.
     """
@@ -191,13 +192,19 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
         fingerprint = chosen.fingerprint if chosen is not None else None
         named = list(dict.fromkeys(resolve(corpus, store, trace) for trace in traces))
         # a decision that the content refutes settles nothing, and is refused for that when it is made again
-        settled = store.applied(corpus.store_decisions, named).stamps
-        wanted = [one for one in named if settled.get(one, "") != fingerprint]
+        held = store.applied(corpus.store_decisions, named)
+        # what branches disagree about is decided also where content leaves one of their decisions
+        open_ones = corpus.decisions.divided.keys() | held.divided.keys()
+        wanted = [one for one in named if one in open_ones or held.stamps.get(one, "") != fingerprint]
         if not wanted:
             what = "the trace is" if len(named) == 1 else f"the {len(named)} traces are"
             raise NegativeAnswerError(f"{what} settled so already", where=named[0], hint=_audit(named[0]))
         for trace_id in wanted:
-            _require_disputed_harness(store, trace_id)
+            if trace_id not in open_ones:
+                _require_disputed_harness(store, trace_id)
+            # a decision that takes the place of what `check` names has that effect
+            if trace_id not in corpus.decisions.divided and trace_id not in held.void:
+                _require_effect(corpus, store, trace_id)
             if chosen is not None:
                 _require_possible(store, trace_id, chosen)
         if chosen is not None:
@@ -225,6 +232,17 @@ def _require_disputed_harness(store: Store, trace_id: str) -> None:
             f"a stamp settles whose the trace is, and nobody disputes that; disputed is {', '.join(disputed)}",
             where=trace_id,
             hint=settling(trace_id[:12], disputed),
+        )
+
+
+def _require_effect(corpus: Corpus, store: Store, trace_id: str) -> None:
+    """Make sure that a decision about a superseded trace holds for one that stands for it."""
+    newer = sorted(store.decided_for(corpus.decisions.stamps.keys() | corpus.decisions.divided.keys(), trace_id))
+    if newer:
+        raise NegativeAnswerError(
+            f"a newer reading stands for the trace, and what was decided of that holds: {', '.join(newer)}",
+            where=trace_id,
+            hint=f"tracemark stamp {newer[0][:12]} --harness NAME|FINGERPRINT|none --reason TEXT",
         )
 
 

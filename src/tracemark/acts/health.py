@@ -75,7 +75,7 @@ def check(root: Path) -> CheckReport:
             f"ledger entries that are what was written, and whose parents are there: {decisions} of {decisions}"
         )
         findings += corpus.decisions.conflicts
-        findings += _further(findings, check_decisions(Layout(root), corpus.decisions.stamps, corpus.excludes))
+        findings += _further(findings, check_decisions(Layout(root), corpus.store_decisions))
         findings += _further(findings, check_disputes(Layout(root), corpus.store_decisions))
     findings += _params(corpus, decided=not problems)
     findings += _further(findings, _evaluation(corpus))

@@ -220,11 +220,11 @@ class _Run:
     def decided(self) -> Mapping[str, str | None]:
         """Return what the ledger settles of traces."""
         try:
-            stamps = self._corpus.decisions.stamps
+            decisions = self._corpus.store_decisions
         except (LedgerChainError, UsageError):
             # a ledger that cannot be read, or does not verify, settles nothing; `check` says so, and runs are stored
             return {}
-        return self._known.decided(stamps)
+        return self._known.decided(decisions)
 
     def _commit(self, settled: Settled, refuted: Mapping[str, set[str]]) -> None:
         """Commit what became of the records of one job: what is said a second time before what is said first.

@@ -42,9 +42,9 @@ def standing(said: Sequence[Statement], state: State, decisions: Decisions, harn
         harness: the one of `state.row.fingerprint`; None when it is not known, or there is none.
     """
     joined = join(said)
-    if state.trace_id not in decisions.stamps:
+    if state.trace_id not in decisions.stamps and state.trace_id not in decisions.divided:
         return joined
-    fingerprint = decisions.stamps[state.trace_id]
+    fingerprint = decisions.stamps.get(state.trace_id)
     stamp = {name: value for name, value in joined.harness.items() if name != "declared"}
     naming = [one for one in said if fingerprint is not None and fingerprint_of(one.harness or {}) == fingerprint]
     if naming:

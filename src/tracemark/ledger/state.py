@@ -40,6 +40,9 @@ class LedgerState:
     those of another reading of the run. Only retracted traces of which there are such records."""
     stamps: Mapping[str, str | None] = field(default_factory=dict)
     """Trace id to the fingerprint under which it was settled; None settles that it counts under none."""
+    divided: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
+    """Trace id to the fingerprints, None for none, under which branches settled it that disagree; none of these traces
+    is in `stamps`."""
     equivalents: tuple[frozenset[str], ...] = ()
     """Sets of fingerprints declared equivalent, directly or through others; disjoint, in a fixed order."""
     conflicts: tuple[Finding, ...] = ()
@@ -61,7 +64,7 @@ def state(chain: Chain) -> LedgerState:
     accepted_by = accepts[0] if len({entry.decision.subject["harness"] for entry in accepts}) == 1 else None
     if accepts and accepted_by is None:
         conflicts.append(_disagreement("ledger-accept-conflict", "ledger.jsonl", "harness", accepts))
-    stamps, disagreements = _stamps(chain, past)
+    stamps, divided, disagreements = _stamps(chain, past)
     return LedgerState(
         harness=accepted_by.decision.subject["harness"] if accepted_by else None,
         accepted_by=accepted_by,
@@ -69,6 +72,7 @@ def state(chain: Chain) -> LedgerState:
         retracted_raw=_in_force(chain, past, records_named),
         spared=_spared(chain, past),
         stamps=stamps,
+        divided=divided,
         equivalents=_equivalents(chain),
         conflicts=(*conflicts, *disagreements),
     )
@@ -94,12 +98,14 @@ class _Past:
         return [entry for entry in candidates if not seen >> self._position[entry.digest] & 1]
 
 
-def _stamps(chain: Chain, past: _Past) -> tuple[dict[str, str | None], list[Finding]]:
+def _stamps(chain: Chain, past: _Past) -> tuple[dict[str, str | None], dict[str, frozenset[str | None]], list[Finding]]:
+    """Return what traces are settled under, under what branches settle the others, and findings about these."""
     by_trace: dict[str, list[Entry]] = defaultdict(list)
     for entry in chain.entries:
         if entry.decision.kind == Kind.STAMP:
             by_trace[entry.decision.subject["trace"]].append(entry)
     settled: dict[str, str | None] = {}
+    divided: dict[str, frozenset[str | None]] = {}
     conflicts = []
     for trace, entries in by_trace.items():
         latest = past.latest(entries)
@@ -107,9 +113,10 @@ def _stamps(chain: Chain, past: _Past) -> tuple[dict[str, str | None], list[Find
         if len(values) == 1:
             settled[trace] = values.pop()
         else:
+            divided[trace] = frozenset(values)
             hint = f"tracemark stamp {trace[:12]} --harness NAME|FINGERPRINT|none --reason TEXT"
             conflicts.append(_disagreement("ledger-stamp-conflict", f"trace {trace[:12]}", "fingerprint", latest, hint))
-    return settled, conflicts
+    return settled, divided, conflicts
 
 
 def records_named(subject: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ Invariants:
 - no decision puts a trace under a harness that the content refutes, be it that a statement in force says so or that
   comparing the stored content shows it: such a decision is void, and the trace stands as its statements have it, but
   never under that harness;
+- of decisions about one trace that differ none holds, unless what the content refutes leaves one;
 - a decision about a trace that another one supersedes holds for that as well, see `inheriting`;
 - a retraction bars a run, however often it was read: every record that holds the trace, and every trace that any
   importer version made of one of these, also where that came to be known later. What was reinstated since is spared.
@@ -14,7 +15,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -53,19 +54,38 @@ def applied(catalogue: Reader, layout: Layout, decisions: Decisions, about: Coll
         catalogue: the catalogue.
         layout: the corpus.
         decisions: the ledger's, or those that this function returned.
-        about: ids of the only traces about which anybody will ask; the others' stamps are left out. None for all.
+        about: ids of the only traces about which anybody will ask; what settles others is left out. None for all.
 
     Raises:
         IntegrityError: when a file that holds a statement, or a line, which must be read is damaged.
     """
     decisions = inheriting([catalogue], barring(catalogue, decisions))
-    stamps = decisions.stamps
     if about is not None:
-        stamps = {trace: stamps[trace] for trace in about if trace in stamps}
+        settled = {trace: decisions.stamps[trace] for trace in about if trace in decisions.stamps}
+        open_ones = {trace: decisions.divided[trace] for trace in about if trace in decisions.divided}
+        decisions = replace(decisions, stamps=settled, divided=open_ones)
+    decisions = undivided(decisions, lambda stamps: refuted(catalogue, layout, stamps, decisions.excludes))
+    stamps = decisions.stamps
     void = {**decisions.void, **refuted(catalogue, layout, stamps, decisions.excludes)}
     stamps = {k: v for k, v in stamps.items() if k not in void} if void else stamps
     # what is left of the stamps was held against the content, and need not be again
     return replace(decisions, stamps=stamps, void=void, excludes=None)
+
+
+def undivided(decisions: Decisions, refuting: Callable[[Mapping[str, str | None]], Iterable[str]]) -> Decisions:
+    """Return the decisions without those that differ and that the content refutes; where one is left, it holds.
+
+    Args:
+        decisions: the ledger's, with what is inherited.
+        refuting: returns of some decisions (trace id to fingerprint) the traces whose content refutes them.
+    """
+    left = {trace: set(fingerprints) for trace, fingerprints in decisions.divided.items()}
+    for fingerprint in {one for said in decisions.divided.values() for one in said if one is not None}:
+        for trace in refuting({k: fingerprint for k, said in decisions.divided.items() if fingerprint in said}):
+            left[trace].discard(fingerprint)
+    settled = {trace: said.pop() for trace, said in left.items() if len(said) == 1}
+    open_ones = {trace: frozenset(said) for trace, said in left.items() if trace not in settled}
+    return replace(decisions, stamps={**decisions.stamps, **settled}, divided=open_ones) if left else decisions
 
 
 def holds(

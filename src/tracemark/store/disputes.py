@@ -12,7 +12,7 @@ from tracemark.errors import IntegrityError
 from tracemark.findings import Finding, finding
 from tracemark.store.asked import Asked
 from tracemark.store.catalogue import Reader
-from tracemark.store.deciding import refuted, settling
+from tracemark.store.deciding import refuted, settling, undivided
 from tracemark.store.inheriting import inheriting
 from tracemark.store.layout import Layout
 from tracemark.store.selection import DIVIDED, Decisions, Excludes
@@ -22,20 +22,19 @@ from tracemark.store.statements import restated_apart
 _BATCH = 256
 
 
-def check_decisions(layout: Layout, stamps: Mapping[str, str | None], excludes: Excludes | None) -> list[Finding]:
+def check_decisions(layout: Layout, decisions: Decisions) -> list[Finding]:
     """Return a finding for each decision that puts a trace under a harness which its content excludes.
 
     So it is too of a trace that inherits the decision. Where the catalogue cannot be asked, that is the finding.
 
     Args:
         layout: the corpus.
-        stamps: trace id to the fingerprint under which the ledger settles it; None settles that it counts under none.
-        excludes: what compares content with a harness; None asks the statements alone.
+        decisions: the ledger's; those that differ, so that none of them holds, are left out.
     """
 
     def refuted_in(reader: Reader) -> dict[str, str]:
-        held = inheriting([reader], Decisions(stamps=stamps)).stamps
-        return _refuted_as_read(reader, layout, held, excludes)
+        held = inheriting([reader], decisions).stamps
+        return _refuted_as_read(reader, layout, held, decisions.excludes)
 
     with ExitStack() as opened:
         catalogue = Asked.open(layout, opened)
@@ -77,17 +76,20 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
 
 def _undecided(catalogue: Reader, layout: Layout, decisions: Decisions) -> list[tuple[str, list[str]]]:
     """Return each trace that is contested, with what statements dispute and nobody has decided."""
-    decisions = inheriting([catalogue], decisions)
+    excludes = decisions.excludes
+    decisions = undivided(
+        inheriting([catalogue], decisions), lambda stamps: _refuted_as_read(catalogue, layout, stamps, excludes)
+    )
     disputes = dict(_disputes(catalogue, layout))
+    for trace in sorted(decisions.divided):
+        disputes[trace] = tuple(sorted({*disputes.get(trace, ()), DIVIDED}))
     # what is disputed of the newer reading too, or was settled for it, is open there and not here
     for old, new in list(catalogue.replacing([bytes.fromhex(trace) for trace in disputes])):
         conflicts = disputes.get(old.hex(), ())
         if new.hex() in disputes or (new.hex() in decisions.stamps and all(map(of_harness, conflicts))):
             disputes.pop(old.hex(), None)
-    for trace in sorted(decisions.divided):
-        disputes[trace] = tuple(sorted({*disputes.get(trace, ()), DIVIDED}))
     disputed = {trace: decisions.stamps[trace] for trace in disputes if trace in decisions.stamps}
-    void = _refuted_as_read(catalogue, layout, disputed, decisions.excludes)
+    void = _refuted_as_read(catalogue, layout, disputed, excludes)
     found = []
     for trace, conflicts in disputes.items():
         settled = trace in disputed and trace not in void

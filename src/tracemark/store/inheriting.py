@@ -5,7 +5,8 @@ is found when decisions are read: a decision may come after the reading, and by 
 
 Invariants:
 - a trace's own decision beats what it inherits, and that of a nearer reading beats that of one further back;
-- where decisions that are equally near differ, the trace inherits none of them: it is contested until somebody decides;
+- where decisions that are equally near differ, the trace inherits none of them: it is contested until somebody decides,
+  and so is what supersedes a trace about which decisions differ;
 - what is inherited is a decision like any other: held to the content of the trace that inherits it, and void where that
   excludes the harness.
 """
@@ -27,24 +28,23 @@ def inheriting(catalogues: Sequence[Reader], decisions: Decisions) -> Decisions:
         catalogues: those that are asked which trace supersedes which, together.
         decisions: the ledger's, or those that this function returned.
     """
-    if not decisions.stamps:
-        return decisions
-    newer = _replacing(catalogues, map(bytes.fromhex, decisions.stamps))
+    decided = {bytes.fromhex(trace): frozenset({fingerprint}) for trace, fingerprint in decisions.stamps.items()}
+    decided |= {bytes.fromhex(trace): fingerprints for trace, fingerprints in decisions.divided.items()}
+    newer = _replacing(catalogues, decided) if decided else {}
     if not newer:
         return decisions
-    decided = {bytes.fromhex(trace): fingerprint for trace, fingerprint in decisions.stamps.items()}
     # a decision that is void is one all the same: nothing that is further back takes its place
     own = decided.keys() | set(map(bytes.fromhex, decisions.void))
-    stamps, divided = dict(decisions.stamps), set(decisions.divided)
+    stamps, divided = dict(decisions.stamps), dict(decisions.divided)
     for trace, nearest in _nearest(newer, own).items():
-        values = {decided[old] for old in nearest if old in decided}
-        if trace in own or trace.hex() in divided or not values:
+        values = frozenset[str | None]().union(*(decided[old] for old in nearest if old in decided))
+        if trace in own or not values:
             continue
         if len(values) == 1:
-            stamps[trace.hex()] = values.pop()
+            (stamps[trace.hex()],) = values
         else:
-            divided.add(trace.hex())
-    return replace(decisions, stamps=stamps, divided=frozenset(divided))
+            divided[trace.hex()] = values
+    return replace(decisions, stamps=stamps, divided=divided)
 
 
 def inherited_from(catalogue: Reader, decided: Iterable[str], trace_id: str) -> set[str]:
@@ -52,6 +52,24 @@ def inherited_from(catalogue: Reader, decided: Iterable[str], trace_id: str) -> 
     ids = {bytes.fromhex(trace) for trace in decided}
     newer = _replacing([catalogue], ids)
     return {old.hex() for old in ids & newer.keys() if bytes.fromhex(trace_id) in _after(newer, old)}
+
+
+def decided_for(catalogue: Reader, decided: Iterable[str], trace_id: str) -> set[str]:
+    """Return the readings that stand for a superseded trace, where a decision about it reaches none of them.
+
+    So it is when each of them, or a reading between, was decided itself. Empty when a decision has an effect.
+
+    Args:
+        catalogue: the catalogue.
+        decided: ids of the traces about which there are decisions.
+        trace_id: the trace.
+    """
+    after = superseding([catalogue], [trace_id]).get(trace_id, set())
+    replaced = superseding([catalogue], after)
+    nearer = after.intersection(decided)
+    apart = nearer.union(*(replaced.get(one, ()) for one in nearer))
+    standing = after - replaced.keys()
+    return standing if standing <= apart else set()
 
 
 def superseding(catalogues: Sequence[Reader], ids: Iterable[str]) -> dict[str, set[str]]:

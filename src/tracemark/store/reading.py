@@ -19,7 +19,7 @@ from tracemark.findings import Finding, finding
 from tracemark.store import deciding
 from tracemark.store import selection as choose
 from tracemark.store.catalogue import Apart, Catalogue, Plain, Restated, Stored
-from tracemark.store.inheriting import inherited_from, inheriting
+from tracemark.store.inheriting import decided_for, inherited_from, inheriting
 from tracemark.store.layout import Layout, located
 from tracemark.store.row import trajectory_of, trajectory_slice
 from tracemark.store.segment import Location, read_line, read_lines
@@ -158,8 +158,9 @@ class Reading:
         for found in self.catalogue.select(fingerprints, ids):
             trace = found[0].row.trace_id
             holding = decisions
-            if trace in decisions.stamps:
-                if not selection.may_match(choose.state_of(*found, undecided), decisions.stamps[trace]):
+            if trace in decisions.stamps or trace in decisions.divided:
+                without = choose.state_of(*found, undecided)
+                if not any(selection.may_match(without, one) for one in choose.decided_of(trace, decisions) or (None,)):
                     continue
                 holding = self._judged(found[:2], decisions, undecided, damaged)
             state = choose.state_of(*found, holding)
@@ -182,6 +183,10 @@ class Reading:
     def inherited_from(self, decided: Collection[str], trace_id: str) -> set[str]:
         """Return those of the traces `decided` that a trace supersedes, directly or through others."""
         return inherited_from(self.catalogue, decided, trace_id)
+
+    def decided_for(self, decided: Collection[str], trace_id: str) -> set[str]:
+        """Return the readings that stand for a trace, where a decision about it reaches none as they were decided."""
+        return decided_for(self.catalogue, decided, trace_id)
 
     def state(self, trace_id: str, decisions: Decisions = _NOTHING) -> State:
         """Return the present state of one trace.
@@ -350,13 +355,14 @@ class Reading:
         undecided: Decisions,
         damaged: list[Finding] | None,
     ) -> Decisions:
-        """Return the decisions as they are about one trace that they settle: as they are, void, or left aside."""
+        """Return the decisions as they are about one trace: as they are, void, left aside, or the one that is left."""
         stored = found[0]
         trace = stored.row.trace_id
-        fingerprint = decisions.stamps[trace]
+        decided = choose.decided_of(trace, decisions)
         try:
-            if deciding.holds(self.catalogue, self.layout, found, fingerprint, decisions.excludes):
-                return decisions
+            left = [
+                one for one in decided if deciding.holds(self.catalogue, self.layout, found, one, decisions.excludes)
+            ]
         except IntegrityError as error:
             if damaged is None:
                 raise
@@ -365,7 +371,9 @@ class Reading:
             message = f"{error.message}: what settles the harness of trace {trace[:12]} is not applied"
             damaged.append(finding("file-damaged", where, message))
             return undecided
-        return replace(undecided, void={**undecided.void, trace: fingerprint or ""})
+        if trace in decisions.divided:
+            return replace(undecided, stamps=dict.fromkeys([trace], left[0])) if len(left) == 1 else decisions
+        return decisions if left else replace(undecided, void={**undecided.void, trace: decisions.stamps[trace] or ""})
 
     def _notes(self, places: Iterable[tuple[bytes, str, Location]], damaged: list[Finding] | None) -> Iterator[Note]:
         for name, file, location in places:

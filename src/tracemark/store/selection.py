@@ -41,9 +41,10 @@ class Decisions:
     void: Mapping[str, str] = field(default_factory=dict)
     """Those of them that cannot hold, because the content refutes that harness; the store fills it in and takes them
     out of `stamps`."""
-    divided: frozenset[str] = frozenset()
-    """Ids of traces that inherit decisions which differ, so that none of them holds; the store fills it in, and puts
-    what the others inherit into `stamps`."""
+    divided: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
+    """Id of a trace about which decisions differ, so that none of them holds, to the fingerprints that they name; such
+    a trace is not in `stamps`. The store adds those that inherit such decisions, puts what the others inherit into
+    `stamps`, and takes out what the content refutes: where that leaves one, it moves to `stamps`."""
     excludes: Excludes | None = field(default=None, compare=False)
     """Holds what is settled against the stored content; None leaves it to what statements say."""
 
@@ -172,6 +173,13 @@ def state_of(stored: Stored, restated: Restated | None, replaced_by: tuple[bytes
     retracted = trace_id in decisions.retracted or row.raw.hex() in decisions.retracted_records
     newer = tuple(identity.hex() for identity in replaced_by)
     return State(row, stored.file, stored.location, conflicts, newer, retracted, changed, settled)
+
+
+def decided_of(trace_id: str, decisions: Decisions) -> frozenset[str | None]:
+    """Return the fingerprints under which decisions settle a trace: several where they differ."""
+    if trace_id in decisions.stamps:
+        return frozenset({decisions.stamps[trace_id]})
+    return decisions.divided.get(trace_id, frozenset())
 
 
 def batches(root: Path, states: Iterable[State]) -> Iterator[Batch]:
