@@ -775,6 +775,7 @@ def nested(path: Path) -> None:
     path.write_text("[" * 600 + "]" * 600)
 
 
+OTHER_TRIAL = '{"task_name": "o", "id": "9", "trial_name": "other__9", "verifier_result": {"reward": 1}}'
 UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "broken": (lambda path: path.write_text("{broken"), "it is no JSON that can be read: "),
     "a list": (lambda path: path.write_text("[1]"), "it holds no JSON object"),
@@ -786,12 +787,17 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a link out of the folder": (link_out, "it is a symbolic link, which is not followed"),
     "a link to nothing": (lambda path: path.rename(path.with_name("x")) and path.symlink_to("gone"), "it is a symboli"),
     "a folder": (lambda path: path.unlink() or path.mkdir(), "it is no regular file"),
-    "of another trial": (
-        lambda path: path.write_text('{"task_name": "o", "id": "9", "trial_name": "other__9", "verifier_result":'
-                                     ' {"reward": 1}}'),
-        'it is of the trial "other__9", and the folder of another one',
+    "of a trial that lies beside": (
+        lambda path: (path.parent.parent / "other__9").mkdir() or path.write_text(OTHER_TRIAL),
+        'it is of the trial "other__9", whose folder lies beside this one',
     ),
-}  # fmt: skip
+    "of another trial than the config": (
+        lambda path: (
+            path.with_name("config.json").write_text('{"trial_name": "t__1"}') and path.write_text(OTHER_TRIAL)
+        ),
+        'it is of the trial "other__9", and config.json of another one',
+    ),
+}
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
@@ -830,9 +836,73 @@ def test_a_result_is_of_the_trial_whose_name_the_folder_bears_also_behind_anothe
     assert Read(source.plan([Path()])).only.run["task"] == "t"
 
 
-def test_a_trial_whose_name_only_ends_alike_is_another_one(inbox: Inbox, document: Make) -> None:
-    trial(inbox, document(), result={"task_name": "t", "trial_name": "__1"})
-    assert [found.code for found in inbox.read().only.findings] == ["trial-unread"]
+def judged(name: str) -> dict[str, Any]:
+    """A result of the trial `name`, which succeeded."""
+    return {"task_name": "t", "trial_name": name, "verifier_result": {"reward": 1}}
+
+
+CONFIG = {"agent": {"model_name": "configured"}}
+
+
+@pytest.mark.parametrize("folder", ["run-1", "foo__abe (1)", "foo__abe.bak", "1foo__abe"])
+def test_a_folder_that_was_renamed_keeps_what_its_files_say_with_a_warning(
+    inbox: Inbox, document: Make, folder: str
+) -> None:
+    trial(inbox, document(), result=judged("foo__abe"), config={"trial_name": "foo__abe", **CONFIG})
+    (inbox.path / "job/t__1").rename(inbox.path / "job" / folder)
+    item = inbox.read().only
+    assert (item.outcome["status"], item.run["task"], item.run["model"]) == ("success", "t", {"name": "configured"})
+    (found,) = item.findings
+    assert (found.code, found.severity, found.where) == ("trial-renamed", "warning", item.where)
+    words = 'of the trial "foo__abe", and the folder has another name: used all the same'
+    assert found.message == f"result.json and config.json are {words}"
+    assert found.message in repairs(item)
+    inbox.write(f"job/{folder}/config.json", CONFIG)
+    assert [found.message for found in inbox.read().only.findings] == [f"result.json is {words}"]
+
+
+def test_a_copy_beside_the_trial_that_its_files_are_of_uses_none_of_them(inbox: Inbox, document: Make) -> None:
+    trial(inbox, document(), result=judged("t__1"), config={"trial_name": "t__1", **CONFIG})
+    shutil.copytree(inbox.path / "job/t__1", inbox.path / "job/t__1 (1)")
+    own, copy = (inbox.read(f"job/{folder}").only for folder in ("t__1", "t__1 (1)"))
+    assert (own.outcome["status"], own.findings) == ("success", ())
+    assert (copy.outcome, copy.run) == ({"status": "unknown"}, {"model": {"name": "m"}})
+    assert [found.message for found in copy.findings] == [
+        f'{file} of the trial is not used: it is of the trial "t__1", whose folder lies beside this one'
+        for file in ("result.json", "config.json")
+    ]
+
+
+def test_a_link_beside_a_renamed_trial_that_leads_to_it_is_no_other_trial(inbox: Inbox, document: Make) -> None:
+    trial(inbox, document(), result=judged("foo__abe"))
+    (inbox.path / "job/foo__abe").symlink_to("t__1")
+    assert [found.code for found in inbox.read("job/t__1").only.findings] == ["trial-renamed"]
+
+
+@pytest.mark.parametrize(
+    ("result", "config", "unused", "said"),
+    [
+        ("t__1", "a__1", ["config.json"], ("success", "t", "m")),
+        ("a__1", "t__1", ["result.json"], ("unknown", None, "configured")),
+        ("a__1", "b__1", ["result.json", "config.json"], ("unknown", None, "m")),
+    ],
+)
+def test_where_the_files_name_different_trials_only_that_of_the_folder_is_used(
+    inbox: Inbox, document: Make, result: str, config: str, unused: list[str], said: tuple[str, str | None, str]
+) -> None:
+    trial(inbox, document(), result=judged(result), config={"trial_name": config, **CONFIG})
+    item = inbox.read().only
+    assert (item.outcome["status"], item.run.get("task"), item.run["model"]["name"]) == said
+    assert [(found.code, found.message.split()[0]) for found in item.findings] == [
+        ("trial-unread", file) for file in unused
+    ]
+
+
+@pytest.mark.parametrize("name", ["..", "../job", ".", "/", "a\0b", "\ud800", "x" * 5000])
+def test_a_trial_of_a_name_that_no_folder_has_lies_nowhere(inbox: Inbox, document: Make, name: str) -> None:
+    trial(inbox, document(), result=judged(name))
+    item = inbox.read().only
+    assert (item.outcome["status"], [found.code for found in item.findings]) == ("success", ["trial-renamed"])
 
 
 @pytest.mark.parametrize(

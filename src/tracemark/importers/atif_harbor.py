@@ -5,7 +5,9 @@ Harbor writes them without a zone.
 
 Invariants:
 - a file of the trial that is there and cannot be used is never silent: a doubt says which one and why;
-- a file that names another trial than the folder does says nothing about this one.
+- a file says nothing about this trial where it names another one than its folder does and something else speaks
+  against it: the other file, or that the named trial lies beside this one. A folder that is merely called otherwise was
+  renamed; its files are used, and a doubt says so.
 """
 
 from __future__ import annotations
@@ -20,11 +22,14 @@ from tracemark import digest
 from tracemark.digest import NotJSONError
 from tracemark.importers.base import REWARD_RULES, Context, outcome_of_reward
 
+_RESULT, _CONFIG = "result.json", "config.json"
 _RENDERER = "terminus-2"
 _TIMEOUT = "AgentTimeoutError"
 _RAW_REPLY = re.compile(r'"commands"\s*:|<commands>')
 _SHOWN = 80
 _SAMPLING = ("temperature", "top_p", "reasoning_effort", "max_tokens")
+
+_UNUSED_IF = "the file is not used if the other one names another trial, or a folder of that name lies beside"
 
 MEMBERS = (
     ("`task_name` of result.json", "run.task"),
@@ -40,7 +45,7 @@ MEMBERS = (
     ("`id` of result.json", "session_id of a document that has none"),
     (
         "`trial_name` of result.json, of config.json",
-        "nothing; where it is not that of the folder, the file is not used, with a finding",
+        f"nothing; where it is not the folder's, a finding, and {_UNUSED_IF}",
     ),
 )
 """What is read of the files of a trial (`config.json`, else the `config` in `result.json`), and what it becomes."""
@@ -62,8 +67,10 @@ def facts(trajectory: dict[str, Any], context: Context) -> Facts:
     if context.trial is None:
         return Facts(rendering(trajectory), {"status": "unknown"})
     doubts: list[tuple[str, str]] = []
-    result = _object("result.json", context, doubts)
-    config = _object("config.json", context, doubts) or _dict(result, "config")
+    files = {name: _object(name, context, doubts) for name in (_RESULT, _CONFIG)}
+    _leave_out_others(files, context, doubts)
+    result = files[_RESULT]
+    config = files[_CONFIG] or _dict(result, "config")
     key = result.get("id")
     outcome = _outcome(result, context)
     if outcome["status"] == "unknown" and result.get("verifier_result") and _is_graded(result["verifier_result"]):
@@ -187,30 +194,49 @@ def _object(name: str, context: Context, doubts: list[tuple[str, str]]) -> dict[
             fault = f"it is no JSON that can be read: {error}"
         else:
             if isinstance(value, dict):
-                other = _other_trial(value, context)
-                if other is None:
-                    return value
-                fault = f"it is of the trial {_shown(other)}, and the folder of another one"
-            else:
-                fault = "it holds no JSON object"
-    doubts.append(("trial-unread", f"{name} of the trial is not used: {fault}"))
+                return value
+            fault = "it holds no JSON object"
+    doubts.append(("trial-unread", _unused(name, fault)))
     return {}
 
 
-def _other_trial(value: dict[str, Any], context: Context) -> str | None:
-    """Return the trial that a file names where it is not that of the folder; None where it is, or names none.
+def _leave_out_others(files: dict[str, dict[str, Any]], context: Context, doubts: list[tuple[str, str]]) -> None:
+    """Empty each file that is of another trial, and add a doubt for it, or for a folder that was merely renamed."""
+    named = {file: name for file, value in files.items() if isinstance(name := value.get("trial_name"), str) and name}
+    renamed: dict[str, list[str]] = {}
+    for file, name in named.items():
+        if _is_named_after(name, context):
+            continue
+        if len(set(named.values())) > 1:
+            (other,) = (each for each in named if each != file)
+            fault = f"it is of the trial {_shown(name)}, and {other} of another one"
+        elif context.beside_trial(name):
+            fault = f"it is of the trial {_shown(name)}, whose folder lies beside this one"
+        else:
+            renamed.setdefault(name, []).append(file)
+            continue
+        files[file] = {}
+        doubts.append(("trial-unread", _unused(file, fault)))
+    for name, used in renamed.items():
+        words = f"of the trial {_shown(name)}, and the folder has another name: used all the same"
+        doubts.append(("trial-renamed", f"{' and '.join(used)} {'is' if len(used) == 1 else 'are'} {words}"))
+
+
+def _is_named_after(trial: str, context: Context) -> bool:
+    """Return whether the folder bears the name of a trial.
 
     Harbor names the folder after the trial; whoever collects trials puts something in front of the name.
     """
-    name = value.get("trial_name")
-    if not isinstance(name, str) or not name or context.trial is None:
-        return None
     # the folder may have been given through a link, or as `.`
-    for folder in (PurePath(context.trial).name, PurePath(os.path.realpath(context.trial)).name):
-        before = folder.removesuffix(name)
-        if folder.endswith(name) and not before[-1:].isalnum():
-            return None
-    return name
+    for given in (str(context.trial), os.path.realpath(str(context.trial))):
+        folder = PurePath(given).name
+        if folder.endswith(trial) and not folder.removesuffix(trial)[-1:].isalnum():
+            return True
+    return False
+
+
+def _unused(file: str, fault: str | None) -> str:
+    return f"{file} of the trial is not used: {fault}"
 
 
 def _shown(value: Any) -> str:

@@ -17,6 +17,7 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -146,6 +147,21 @@ class Context(NamedTuple):
         if self.trial is None or not _plain(name):
             return None
         return _read(Path(self.trial) / name, self.limits.max_record)
+
+    def beside_trial(self, name: str) -> bool:
+        """Return whether another folder, by the name of `name`, lies beside that of the trial; False outside a trial.
+
+        The trial may have been given through a link, so beside means there, and where the folder really lies.
+        """
+        if self.trial is None or not _plain(name):
+            return False
+        real = Path(os.path.realpath(self.trial))
+        beside = (folder.parent / name for folder in (Path(self.trial).absolute(), real))
+        try:
+            return any(path.is_dir() and Path(os.path.realpath(path)) != real for path in beside)
+        except OSError:
+            # no folder has a name as long as that, or nobody may look
+            return False
 
 
 class Record(NamedTuple):
