@@ -113,6 +113,14 @@ def test_all_text_includes_arguments_and_observations(make) -> None:
     assert [word in text for word in ("parts", "thought", "f", "argument", "seen")] == [True] * 5
 
 
+@pytest.mark.parametrize("everything", [False, True])
+def test_text_parts_are_searched_as_they_are_compared_and_exported(make, everything) -> None:
+    parts = [{"type": "text", "text": "Where is or"}, {"type": "image"}, {"type": "text", "text": "der 7?"}]
+    steps = [{"step_id": 1, "source": "user", "message": parts}, {"step_id": 2, "source": "agent", "message": "Here."}]
+    line = make.trace(1, trajectory={"steps": steps})
+    assert project_line(line, everything=everything).text == "t-1\nWhere is order 7?\nHere."
+
+
 def test_numbers_that_sqlite_cannot_hold_do_not_stop_a_projection(make) -> None:
     line = make.trace(1, run={"attempt": 2**64}, outcome={"status": "failure", "reward": 10**400})
     row = project_line(line).row

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.errors import IntegrityError
+from tracemark.importers.content import text_of
 from tracemark.model.stamp import corroborated_parts, evidence_of
 from tracemark.model.trace import FORMAT, statement
 from tracemark.store.stated import wrong_in_trace
@@ -263,22 +264,13 @@ def full_text(line: Mapping[str, JSON]) -> str:
     """Return all text of a parsed trace line: task, messages, reasoning, tool names, arguments, observations."""
     pieces = [str(line["run"].get("task") or "")]
     for step in line["trajectory"].get("steps") or ():
-        pieces += [message_text(step.get("message")), step.get("reasoning_content") or ""]
+        pieces += [text_of(step.get("message")), step.get("reasoning_content") or ""]
         for call in step.get("tool_calls") or ():
             arguments = digest.canonical(call.get("arguments")).decode()
             pieces += [str(call.get("function_name")), arguments]
         for result in (step.get("observation") or {}).get("results") or ():
-            pieces.append(message_text(result.get("content")))
+            pieces.append(text_of(result.get("content")))
     return storable("\n".join(piece for piece in pieces if piece))
-
-
-def message_text(content: JSON) -> str:
-    """Return the text of an ATIF message or observation, given as text or as a list of content parts."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(part.get("text") or "" for part in content if part.get("type") == "text")
-    return ""
 
 
 def storable(text: str) -> str:
@@ -312,8 +304,8 @@ def _walk(trajectory: Mapping[str, JSON], task: JSON) -> tuple[int, bool, bool, 
             first_user = message
     pieces = [
         task[:TEXT_LIMIT] if isinstance(task, str) else "",
-        message_text(first_user)[:TEXT_LIMIT],
-        message_text(last)[-TEXT_LIMIT:] if last is not first_user else "",
+        text_of(first_user)[:TEXT_LIMIT],
+        text_of(last)[-TEXT_LIMIT:] if last is not first_user else "",
         " ".join(tools),
     ]
     return calls, copied, uncalled, len(steps), storable("\n".join(piece for piece in pieces if piece))
