@@ -415,3 +415,33 @@ def test_why_a_file_could_not_be_read_is_said_without_its_path(tmp_path, name, r
     with pytest.raises((OSError, IrregularFileError)) as caught:
         durable.read_regular(tmp_path / name)
     assert durable.why_unread(caught.value) == (reason, hint)
+
+
+def test_a_fork_that_has_a_copy_of_a_lock_neither_keeps_nor_ends_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    seen, told = os.pipe()
+    with durable.lock(path):
+        child = os.fork()
+        if child == 0:
+            # the copy stays open until the parent has looked
+            os.read(seen, 1)
+            os._exit(0)
+        assert durable.is_locked(path)
+    held = durable.is_locked(path)
+    os.write(told, b".")
+    os.waitpid(child, 0)
+    assert not held
+
+
+def test_a_fork_that_leaves_a_lock_leaves_it_to_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    holding = durable.lock(path)
+    holding.__enter__()
+    child = os.fork()
+    if child == 0:
+        holding.__exit__(None, None, None)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert durable.is_locked(path)
+    holding.__exit__(None, None, None)
+    assert not durable.is_locked(path)

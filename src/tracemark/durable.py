@@ -314,10 +314,14 @@ def lock(path: Path, *, blocking: bool = False, longest: float = _LONGEST_WAIT) 
         raise IrregularFileError(
             message, where=_named(path), hint="move what is in the way; it is made again"
         ) from None
+    owner = os.getpid()
     try:
         _acquire(descriptor, path, longest_wait(longest) if blocking else 0)
         yield
     finally:
+        if os.getpid() == owner:
+            # closing alone would leave it held by a fork that has not closed its copy yet
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
