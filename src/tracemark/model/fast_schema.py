@@ -10,8 +10,9 @@ integer beyond a double is no number, so numbers have limits.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
+
+_LARGEST = 2**53
 
 DRAFT = "http://json-schema.org/draft-04/schema#"
 """The version of JSON Schema in which fast schemas are written."""
@@ -57,7 +58,10 @@ def _without_words(node: Any) -> Any:
 
 
 def _limited(node: Any) -> Any:
-    """Return a schema in which every number has limits: those of a double, where it has none of its own."""
+    """Return a schema in which every number has limits, where it has none of its own.
+
+    They lie far within a double, and are integers: those are compared in a fraction of the time that doubles take.
+    """
     if isinstance(node, list):
         return [_limited(item) for item in node]
     if not isinstance(node, dict):
@@ -65,5 +69,5 @@ def _limited(node: Any) -> Any:
     limited = {key: _limited(value) for key, value in node.items()}
     kinds = node.get("type")
     if kinds == "number" or (isinstance(kinds, list) and "number" in kinds):
-        return {"minimum": -sys.float_info.max, "maximum": sys.float_info.max, **limited}
+        return {"minimum": -_LARGEST, "maximum": _LARGEST, **limited}
     return limited
