@@ -652,7 +652,8 @@ def test_the_package_shows_the_recorder_before_it_is_loaded() -> None:
     program = "import tracemark; print('record' in dir(tracemark)); help(tracemark)"
     shown = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     assert shown.startswith("True\n")
-    assert "    record(harness: " in shown
+    # later interpreters write each argument on a line of its own
+    assert re.search(r"^    record\(\s*harness: ", shown, re.MULTILINE)
 
 
 def test_an_unknown_part_lists_the_known_ones(start: Any) -> None:
