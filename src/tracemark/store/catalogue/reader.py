@@ -200,11 +200,11 @@ class Reader(Contents):
     def annotations(self, kind: str | None, trace: bytes | None) -> list[tuple[bytes, str, Location]]:
         """Return the annotations in force (digest, file, location), by file and place; None means any kind or trace."""
         query = (
-            f"SELECT digest, {PATH}, {LOCATION} FROM annotations AS a WHERE (?1 IS NULL OR kind = ?1)"
-            " AND (?2 IS NULL OR trace = ?2)"
+            f"SELECT digest, {PATH}, {LOCATION} FROM annotations AS a WHERE (:kind IS NULL OR kind = :kind)"
+            " AND (:trace IS NULL OR trace = :trace)"
             " AND NOT EXISTS (SELECT 1 FROM superseded WHERE old = a.digest AND superseded.kind = a.kind)"
         )
-        return _places(self._db.execute(query, (kind, trace)))
+        return _places(self._db.execute(query, {"kind": kind, "trace": trace}))
 
     def known(self, table: str, digests: Collection[bytes]) -> set[bytes]:
         """Return which of `digests` are in `table` (`annotations` or `refused`) already."""
