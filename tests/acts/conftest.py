@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 import tracemark
+from tracemark import digest
 from tracemark.acts import decisions, export, ingest, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.clock import FixedClock
 from tracemark.importers import atif_repair
 from tracemark.importers.atif import AtifImporter
 from tracemark.ledger import chain
+from tracemark.store.draft import DraftWriter
+from tracemark.store.row import project_line
 from tracemark.store.selection import Selection
 
 PROMPT = "You answer the customers of a shop. Look an order up before you change it, and say what you did. {extra}\n"
@@ -123,6 +126,18 @@ class Shop:
             rec.agent("Done.")
             rec.outcome(status="success", reward=1.0, grader={"name": "desk", "version": "1"})
         ingest.ingest(self.root, [inbox], ingest.IngestOptions())
+
+    def read_anew(self, old: str) -> str:
+        """Store what a newer importer makes of the record of a trace; return the id of that."""
+        with open_store(self.root) as store, store.workspace() as folder:
+            line = digest.load_canonical(store.get(old))
+            line["source"] |= {"importer_version": "99", "supersedes": [old]}
+            line["trajectory"]["notes"] = "as a newer importer reads it"
+            again = digest.canonical(line)
+            writer, projection = DraftWriter(folder, "again"), project_line(again)
+            writer.add(again, projection)
+            assert [store.commit_segment(draft) for draft in writer.close()] == [True]
+        return projection.row.trace_id
 
     def accept(self, name: str = "desk_a", reason: str = "better") -> decisions.Accepted:
         return decisions.accept(self.root, name, reason, CLOCK)

@@ -16,8 +16,6 @@ from tracemark import digest
 from tracemark.acts import audit, decisions
 from tracemark.acts.corpus import open_store
 from tracemark.errors import NegativeAnswerError
-from tracemark.store.draft import DraftWriter
-from tracemark.store.row import project_line
 from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, Shop, document
@@ -75,19 +73,10 @@ def test_what_is_no_run_of_its_own_has_one_first_reason_whoever_is_asked(shop: S
 
 def test_of_a_run_that_was_read_anew_the_older_reading_is_left_out_for_that_and_the_newer_is_taken(shop: Shop) -> None:
     old = shop.ids()["t-0"]
-    with open_store(shop.root) as store:
-        line = digest.load_canonical(store.get(old))
-        line["source"] |= {"importer_version": "99", "supersedes": [old]}
-        line["trajectory"]["notes"] = "as a newer importer reads it"
-        again = digest.canonical(line)
-        with store.workspace() as folder:
-            writer = DraftWriter(folder, "again")
-            writer.add(again, project_line(again))
-            for draft in writer.close():
-                store.commit_segment(draft)
+    again = shop.read_anew(old)
     shop.accept()
     said = answers(shop)
-    assert (said[old], said[project_line(again).row.trace_id]) == ("no: superseded", "yes")
+    assert (said[old], said[again]) == ("no: superseded", "yes")
     agree(shop)
 
 

@@ -13,14 +13,11 @@ from typing import Any
 
 import pytest
 
-from tracemark import digest
 from tracemark.acts import audit, decisions, export, health, traces
-from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.corpus import Corpus
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters.select import Reason
 from tracemark.ledger import chain
-from tracemark.store.draft import DraftWriter
-from tracemark.store.row import project_line
 
 from .conftest import CLOCK, Shop, document, write_version
 
@@ -66,15 +63,7 @@ def test_the_counts_add_up_to_the_store_and_every_reason_is_named(shop: Shop) ->
 
 def test_superseded_traces_are_counted_beside_those_that_were_looked_at(shop: Shop) -> None:
     old = shop.ids()["t-0"]
-    with open_store(shop.root) as store:
-        line = digest.load_canonical(store.get(old))
-        line["source"] |= {"importer_version": "2", "supersedes": [old]}
-        line["trajectory"]["notes"] = "as a newer importer reads it"
-        with store.workspace() as folder:
-            writer = DraftWriter(folder, "again")
-            again = digest.canonical(line)
-            writer.add(again, project_line(again))
-            assert [store.commit_segment(draft) for draft in writer.close()] == [True]
+    shop.read_anew(old)
     shop.accept()
     report = shop.export()
     assert (report.rows, report.traces, report.superseded) == (3, 5, 1)
