@@ -36,7 +36,7 @@ from tracemark.cli.app import PROGRAM, build, load  # noqa: E402
 from tracemark.cli.command_table import COMMANDS, GROUPS, exits  # noqa: E402
 from tracemark.cli.main import INTERRUPTED, READER_GONE  # noqa: E402
 from tracemark.findings import CODES, Severity  # noqa: E402
-from tracemark.importers import batch, openai_messages  # noqa: E402
+from tracemark.importers import batch, conversation  # noqa: E402
 from tracemark.importers.detect import IMPORTERS  # noqa: E402
 from tracemark.ledger import params as params_module  # noqa: E402
 from tracemark.runner import record as record_module  # noqa: E402
@@ -262,7 +262,7 @@ def importers() -> str:
             continue
         lines.append(f"\n## {name}\n\n{_prose(module)}\n")
         if name == "openai-chat":
-            lines.append(f"\n### How messages become steps\n\n{_prose(openai_messages)}\n")
+            lines.append(f"\n### How messages become steps\n\n{_prose(conversation)}\n")
         if hasattr(module, "MEMBERS"):
             lines.append("\n### What is read for run and outcome\n\n| in the source | becomes |\n|---|---|\n")
             lines += [f"| {_cell(member)} | {_cell(place)} |\n" for member, place in module.MEMBERS]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tracemark.importers import detect
-from tracemark.importers.base import Imported, Record, Refused, Unit
+from tracemark.importers.base import Imported, Importer, Record, Refused, Unit
 from tracemark.importers.detect import IMPORTERS
 from tracemark.importers.head import SIZE, Head
 from tracemark.registry import Registry
@@ -73,12 +73,13 @@ def test_a_file_is_lines_when_a_line_is_a_value_and_more_follows(text: str, line
     assert Head(text.encode(), complete=True).lines is lines
 
 
-class Rival:
+class Rival(Importer):
     """An importer that is as sure as the best."""
 
     name = "rival"
     version = "1"
     surest = 100
+    shows = ()
 
     def recognise(self, head: Head) -> int:
         return 100 if "steps" in head.members else 0

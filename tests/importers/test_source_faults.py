@@ -17,7 +17,7 @@ import pytest
 from tracemark import digest
 from tracemark.importers import atif_repair, detect, openai_chat
 from tracemark.importers.atif import AtifImporter
-from tracemark.importers.base import Document, Imported, Record, Refused, refuse
+from tracemark.importers.base import Document, Imported, Importer, Record, Refused, refuse
 from tracemark.importers.documents import documents, each, elements
 from tracemark.importers.head import Head
 
@@ -141,12 +141,13 @@ def test_a_part_that_cannot_be_repaired_for_a_fault_is_left_out_of_what_names_it
     assert [(item.code, item.where) for item in found.refused] == [(code, "part.json")]
 
 
-class Others:
+class Others(Importer):
     """An importer of somebody else's format, which fails for 2."""
 
     name = "others"
     version = "1"
     surest = 100
+    shows = ()
 
     def __init__(self, guarded: bool) -> None:
         self._guarded = guarded

@@ -88,6 +88,10 @@ class Stamper:
         if imported.observed:
             # what is seen now counts more than what somebody saw
             result.stamp = {**result.stamp, "observed": {**result.stamp.get("observed", {}), **imported.observed}}
+        if imported.mixed:
+            result.stamp = {**result.stamp, "mixed": True}
+            message = f"trace {trace_id[:TRACE_DIGITS]}: {'; '.join(imported.mixed)}"
+            result.findings.append(finding("mixed-harness", imported.where, message))
         for stamp in (result.stamp, result.second or {}):
             if stamp.get("contradictions"):
                 result.findings.append(contradicted(imported.where, trace_id, stamp))

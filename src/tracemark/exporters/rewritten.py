@@ -1,7 +1,7 @@
 """What an importer wrote instead of what was said: no model saw or wrote it, so no model is to learn it.
 
 Importers keep what they replace in the `extra` of the step, call or result that they change, and mark there what was
-missing. Here those marks are read; which there are is in the modules `importers.openai_messages` and
+missing. Here those marks are read; which there are is in the modules `importers.conversation` and
 `importers.atif_repair`.
 
 Invariants:

@@ -40,6 +40,7 @@ from tracemark.importers.base import (
     Context,
     Document,
     Imported,
+    Importer,
     Record,
     Refused,
     Unit,
@@ -86,12 +87,13 @@ _HEADER = "__header__"
 _OPENING = re.compile(rb'\s*(?:\[\s*)?\{\s*"schema_version"\s*:\s*"ATIF-v')
 
 
-class AtifImporter:
+class AtifImporter(Importer):
     """Reads ATIF."""
 
     name = "atif"
     version = "3"
     surest = 100
+    shows = ("prompt_templates", "tool_bindings")
 
     def recognise(self, head: Head) -> int:
         """Return 100 for a stated ATIF version, 90 for an object with `agent` and `steps`, 80 for an event stream.

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.findings import Finding
+from tracemark.importers.compression import BrokenError, TooMuchError, expanded
 from tracemark.importers.head import Head
 
 if TYPE_CHECKING:
@@ -35,10 +36,23 @@ if TYPE_CHECKING:
 EXCERPT = 262_144
 """How many bytes of a refused record are kept, from its beginning."""
 
+T = TypeVar("T")
+
 _NOTHING: Mapping[str, Any] = {}
 
-Unit = Literal["line", "document"]
-"""What one record of a file is: each line, or the file as a whole."""
+
+class Elements(NamedTuple):
+    """One record of a file is one element of an array in it; the file is cut while it is read, and never held whole."""
+
+    member: str = ""
+    """The member of the root object that is the array; empty when the root itself is."""
+    needs: tuple[str, ...] = ()
+    """Members of the root object without which no element can be read. They are waited for: where one stands behind the
+    array, the file is read twice."""
+
+
+Unit = Literal["line", "document"] | Elements
+"""What one record of a file is: each line, the file as a whole, or each element of an array in it."""
 
 
 class Limits(NamedTuple):
@@ -78,6 +92,9 @@ class Imported(NamedTuple):
     one that was stored before, when nobody knew, is called a part."""
     findings: tuple[Finding, ...] = ()
     """What of the record was seen and not understood, where the trace says less for it; not stored."""
+    mixed: tuple[str, ...] = ()
+    """Where another harness was at work than before, each in words with its step; the trace is then stored as mixed,
+    and no export takes it. Empty for a run of one harness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +136,10 @@ class Context(NamedTuple):
     """Ids that documents of this folder, or of one above it, give to sub-agents' trajectories."""
     after: Mapping[str, str] = _NOTHING
     """Ids that they give to continuations, each with the name of the file that does."""
+    root: str | None = None
+    """Absolute path of the folder that was given; nothing above it is read. None for a member of an archive."""
+    archive: str | None = None
+    """Absolute path of the archive that the file is a member of; None when it is a file of its own."""
     circular: frozenset[tuple[str | None, str | None]] = frozenset()
     """Trajectory id and session id of the file's documents that others name only in a circle with them: these are parts
     of nothing."""
@@ -138,6 +159,36 @@ class Context(NamedTuple):
             return None
         found = _read(Path(self.folder) / name, self.limits.max_record)
         return found if isinstance(found, bytes) else None
+
+    def above(self, name: str) -> bytes | None:
+        """Return the bytes of the file `name` in the folder that holds the file's own; None as of `sibling`.
+
+        None also where that folder lies outside of what was given.
+        """
+        if self.folder is None or self.root is None or not _plain(name) or self.folder == self.root:
+            return None
+        found = _read(Path(self.folder).parent / name, self.limits.max_record)
+        return found if isinstance(found, bytes) else None
+
+    def member(self, name: str) -> bytes | None:
+        """Return the bytes of another member of the archive; None when there is none, or it cannot be read."""
+        if self.archive is None:
+            return None
+        try:
+            with expanded(self.archive, "zip", name, self.limits.max_expanded) as stream:
+                data = stream.read(self.limits.max_record + 1)
+        except (TooMuchError, BrokenError, OSError):
+            return None
+        return data if len(data) <= self.limits.max_record else None
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` gave for `key` before in this job, else what it gives now: for what many records share."""
+        if self.memory is None:
+            return make()
+        if key not in self.memory:
+            self.memory[key] = make()
+        found: T = self.memory[key]
+        return found
 
     def trial_file(self, name: str) -> bytes | str | None:
         """Return the bytes of `name` in the trial folder; None when there is no trial or no such file.
@@ -178,6 +229,8 @@ class Record(NamedTuple):
     """What was altered before the importer saw the bytes, such as a byte order mark removed."""
     last: bool = False
     """Whether nothing but white space follows in the file, so that a broken record may be half-written."""
+    around: Mapping[str, Any] = _NOTHING
+    """Where the record is an element of an array: the other members of the document, one object for all of them."""
 
 
 class Document(NamedTuple):
@@ -191,7 +244,10 @@ class Document(NamedTuple):
 
 
 class Importer(Protocol):
-    """One format. A third party registers one under the entry point group `tracemark.importers`."""
+    """One format. A third party registers one under the entry point group `tracemark.importers`.
+
+    Importers derive from this class, for the answers that suit most formats stand here.
+    """
 
     name: str
     """The name that `--format` and `source.format` use."""
@@ -199,6 +255,8 @@ class Importer(Protocol):
     """Raised when the same bytes would now give another trace: known records are then imported again."""
     surest: int
     """The most that `recognise` ever returns: it is not asked about a file of which another one is surer."""
+    shows: tuple[str, ...]
+    """The components of a harness of which files of this format can show something; empty when none."""
 
     def recognise(self, head: Head) -> int:
         """Return how sure it is that the file is of this format, from 0 (no) to 100 (certain), by content alone."""
@@ -207,6 +265,24 @@ class Importer(Protocol):
     def unit(self, head: Head) -> Unit:
         """Return what one record of the file is."""
         ...
+
+    def members(self, names: Sequence[str]) -> Sequence[str] | None:  # noqa: ARG002
+        """Return those members of a zip archive that are records, when the archive as a whole is of this format.
+
+        None when it is not; then each member is recognised by itself. The others are read by `Context.member`.
+        """
+        return None
+
+    def beside(self, name: str, head: Head) -> str | None:  # noqa: ARG002
+        """Return why a recognised file holds no trace and is read with others, in words; None when it holds some."""
+        return None
+
+    def gathers(self, name: str, head: Head) -> str | None:  # noqa: ARG002
+        """Return the key that a file shares with others of its folder that are one record together; None for none.
+
+        The record is then their bytes in the natural order of their names (`9` before `10`), a line end between them.
+        """
+        return None
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the traces of one record, `embedded` when it is within another. Never raises for content.

@@ -43,6 +43,7 @@ from tracemark.importers.base import (
     REWARD_RULES,
     Document,
     Imported,
+    Importer,
     Record,
     Refused,
     Unit,
@@ -164,12 +165,13 @@ class _Reading:
             self.end = event
 
 
-class JournalImporter:
+class JournalImporter(Importer):
     """Reads journals of `tracemark.record`."""
 
     name = "journal"
     version = "2"
     surest = 100
+    shows = COMPONENTS
 
     def recognise(self, head: Head) -> int:
         """Return 100 when the first line names the journal format, of any version."""

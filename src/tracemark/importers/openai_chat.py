@@ -4,7 +4,7 @@ A record is an object with `messages`, and perhaps `tools` (or `tool_defs`, `fun
 `response`: then it is the request itself, as a log holds it, and the response becomes the last agent step. A bare list
 is a transcript: nobody says what was sent with it.
 
-Keeps: messages, calls, answers and reasoning as steps (see `openai_messages`); tools as `agent.tool_definitions`, also
+Keeps: messages, calls, answers and reasoning as steps (see `conversation`); tools as `agent.tool_definitions`, also
 where they stand in `kwargs` alone; model, sampling, task and reward in `run` and `outcome`; every other member of the
 record in the root's `extra.record`, and so what is left of a response without the message that became a step: its other
 choices, its id. Where `kwargs` says something else than the record itself, both are kept and `source.repairs` names it.
@@ -43,6 +43,7 @@ from tracemark.importers import openai_verdict
 from tracemark.importers.base import (
     Document,
     Imported,
+    Importer,
     Record,
     Refused,
     Unit,
@@ -51,9 +52,7 @@ from tracemark.importers.base import (
     source_of,
 )
 from tracemark.importers.content import observed, walk
-from tracemark.importers.documents import each
-from tracemark.importers.head import SPACE, Head
-from tracemark.importers.openai_messages import (
+from tracemark.importers.conversation import (
     ANSWERS,
     SPEAKERS,
     Conversation,
@@ -61,6 +60,8 @@ from tracemark.importers.openai_messages import (
     UnknownRoleError,
     decoded,
 )
+from tracemark.importers.documents import each
+from tracemark.importers.head import SPACE, Head
 from tracemark.importers.openai_response import respond
 from tracemark.importers.strict import fast, faults, worded
 from tracemark.model.atif import VERSION
@@ -128,12 +129,13 @@ _OTHERS = (
 _ROLE = re.compile(rb'\s*\[\s*\{[^\[\]]{0,4000}?"role"\s*:\s*"')
 
 
-class ChatImporter:
+class ChatImporter(Importer):
     """Reads chat messages."""
 
     name = "openai-chat"
     version = "3"
     surest = 80
+    shows = ("prompt_templates", "tool_bindings")
 
     def recognise(self, head: Head) -> int:
         """Return 80 for a list of messages or a record with `messages`; 70 when only the beginning of it is there.

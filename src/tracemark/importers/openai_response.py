@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracemark.importers.openai_messages import Conversation, time_text
+from tracemark.importers.conversation import Conversation, time_text
 
 REQUEST = "request"
 """`run.mode` of a record that is one request of a conversation, as a log of requests holds it."""

@@ -8,11 +8,13 @@ since nobody counted the lines in front of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tracemark import digest
-from tracemark.importers.base import EXCERPT, Context, Record, Refused, Unit
+from tracemark.importers.base import EXCERPT, Context, Elements, Record, Refused, Unit
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded
+from tracemark.importers.cutting import Element, Reader
 from tracemark.importers.head import BOM, SPACE
 from tracemark.importers.tree import label_digest, refuse_file
 
@@ -42,6 +44,8 @@ class Piece(NamedTuple):
     context: Context = Context()
     root: str = ""
     """Absolute path of the folder that was given; empty for that of the file."""
+    others: tuple[str, ...] = ()
+    """Absolute paths of further files that are one record with this one, behind it in this order."""
 
 
 def records(piece: Piece) -> Iterator[Record | Refused]:
@@ -51,8 +55,10 @@ def records(piece: Piece) -> Iterator[Record | Refused]:
         with expanded(piece.path, piece.packed, piece.member, limits.max_expanded) as stream:
             if piece.unit == "line":
                 yield from _lines(stream, piece)
-            else:
+            elif piece.unit == "document":
                 yield from _document(stream, piece)
+            else:
+                yield from _elements(stream, piece, piece.unit)
     except TooMuchError:
         yield refuse_piece("expanded-too-large", piece, f"expands to more than {limits.max_expanded} bytes")
     except BrokenError as error:
@@ -61,8 +67,57 @@ def records(piece: Piece) -> Iterator[Record | Refused]:
         yield refuse_piece("unreadable", piece, f"cannot be read: {error.strerror or error}")
 
 
+def _elements(stream: BinaryIO, piece: Piece, elements: Elements) -> Iterator[Record | Refused]:
+    """Yield the elements of an array in a document, or the refusal of one without it."""
+    limits = piece.context.limits
+    reader = Reader(stream, elements, limits.max_record)
+    missed = False
+    for element in reader:
+        missed = missed or element is None
+        if element is not None:
+            yield _element(element, piece)
+    if missed:
+        with expanded(piece.path, piece.packed, piece.member, limits.max_expanded) as again:
+            for element in Reader(again, elements, limits.max_record, reader.around):
+                # a document that another program changed in between may have more of them
+                if element is not None:
+                    yield _element(element, piece)
+    if not reader.found:
+        yield refuse_piece("record-unfit", piece, f"it has no array {elements.member or 'of records'}")
+    elif not reader.complete:
+        yield refuse_piece("record-truncated", piece, "the document ends in its middle: what stands in front was read")
+
+
+def _element(element: Element, piece: Piece) -> Record | Refused:
+    where = f"{piece.label}#{element.number}"
+    if element.too_large is not None:
+        message = f"a record of more than {piece.context.limits.max_record} bytes"
+        return Refused("record-too-large", where, message, None, element.too_large, element.raw[:EXCERPT])
+    return Record(element.raw, piece.label, where, piece.context, last=not element.whole, around=element.around)
+
+
+def _gathered(stream: BinaryIO, piece: Piece) -> Iterator[bytes]:
+    """Yield the bytes of each file of a record that is several files."""
+    left = piece.context.limits.max_record + 1
+    data = stream.read(left)
+    yield data
+    for path in piece.others:
+        left -= len(data) + 1
+        with Path(path).open("rb") as file:
+            data = file.read(max(left, 0))
+        yield data
+
+
 def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
     limit = piece.context.limits.max_record
+    if piece.others:
+        data = b"\n".join(one.removeprefix(BOM).strip(SPACE) for one in _gathered(stream, piece))
+        if len(data) > limit:
+            message = f"{len(piece.others) + 1} files that are one record of more than {limit} bytes"
+            yield refuse_piece("record-too-large", piece, message)
+        else:
+            yield Record(data, piece.label, piece.label, piece.context, last=True)
+        return
     # asking for the limit at once would make room for it, for every small file
     data = stream.read(min(_FIRST, limit + 1))
     if len(data) == _FIRST:

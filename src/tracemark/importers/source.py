@@ -114,8 +114,7 @@ def read(job: Job) -> Iterator[Imported | Refused]:
     memory: dict[Any, Any] = {}
     for piece in job.pieces:
         reader = detect.importer(piece.format)
-        if piece.context.part_of:
-            piece = piece._replace(context=piece.context._replace(memory=memory))
+        piece = piece._replace(context=piece.context._replace(memory=memory))
         for record in records(piece):
             if isinstance(record, Refused):
                 yield record
@@ -140,6 +139,7 @@ class _Planner:
         self._limits = limits
         self._batches = batch.Batches()
         self._pieces: list[tuple[Piece, int]] = []
+        self._gathered: dict[tuple[str, str, str], int] = {}
         self._links = Links()
         self.refused: list[Callable[[], Refused]] = []
         self.findings: list[Finding] = []
@@ -147,7 +147,8 @@ class _Planner:
     def add(self, found: Found) -> None:
         """Look at one file and plan how to read it, or refuse it."""
         folder = found.folder
-        context = Context(found.name, folder.path, folder.trial, self._batches.of(folder), limits=self._limits)
+        batch_facts = self._batches.of(folder)
+        context = Context(found.name, folder.path, folder.trial, batch_facts, limits=self._limits, root=folder.root)
         piece = Piece(found.path, found.label, "", "document", context=context, root=folder.root)
         # making a Path of every name costs as much as reading the file
         with self._refusing(piece), open(found.path, "rb", buffering=SIZE) as file:  # noqa: PTH123 - as above
@@ -178,15 +179,29 @@ class _Planner:
         names = members(piece.path, self._limits.max_expanded)
         if not names:
             self._refuse("empty-file", piece, "an archive without files")
+        whole = self._archive_format([name for name, _ in names])
         for name, packed_size in names:
             folder, _, own = name.rpartition("/")
-            context = piece.context._replace(name=own, folder=None)
+            context = piece.context._replace(name=own, folder=None, root=None, archive=piece.path)
             inside = piece._replace(label=f"{piece.label}/{name}", member=name, context=context)
             if name.startswith("/") or "\\" in name or ".." in folder.split("/"):
                 self._refuse("path-outside", inside, "the name leads out of the archive")
+            elif whole is not None:
+                if name in whole[1]:
+                    self._pieces.append((inside._replace(format=whole[0]), packed_size))
             elif not is_aside(own):
                 with self._refusing(inside):
                     self._add_packed(inside, packed_size)
+        if whole is not None and not whole[1]:
+            self._refuse("record-unfit", piece, f"an archive of {whole[0]} that holds no finished run")
+
+    def _archive_format(self, names: Sequence[str]) -> tuple[str, frozenset[str]] | None:
+        """Return the format of an archive as a whole, and which of its members are records; None when it has none."""
+        for name in detect.IMPORTERS.names() if self._format is None else (self._format,):
+            chosen = detect.importer(name).members(names)
+            if chosen is not None:
+                return name, frozenset(chosen)
+        return None
 
     def _add_packed(self, piece: Piece, size: int) -> None:
         with expanded(piece.path, piece.packed, piece.member, self._limits.max_expanded) as stream:
@@ -203,9 +218,13 @@ class _Planner:
             return
         faults: list[Exception] = []
         found, unit = detect.Detection(None), piece.unit
+        beside = key = None
         with caught(faults):
             found = detect.detect(head, self._format)
-            unit = found.importer.unit(head) if found.importer is not None else unit
+            if found.importer is not None:
+                unit = found.importer.unit(head)
+                beside = found.importer.beside(piece.context.name, head)
+                key = None if piece.packed else found.importer.gathers(piece.context.name, head)
         if faults:
             self._refuse("importer-failed", piece, f"an importer failed to recognise the file: {worded(faults[0])}")
         elif found.tie:
@@ -216,11 +235,24 @@ class _Planner:
             self._refuse("format-unknown", piece, f"no known format{_shown(head.data)}", hint)
         elif found.importer.name == "journal" and is_locked(Path(piece.path)):
             self._skip_open(piece)
+        elif beside is not None:
+            self.findings.append(finding("file-beside", piece.label, beside))
+        elif key is not None:
+            self._gather(piece._replace(format=found.importer.name), size, key)
         else:
             planned = piece._replace(format=found.importer.name, unit=unit)
             self._pieces.append((planned, size))
             if found.importer.name == _LINKING and (not head.complete or may_name(head.data)):
                 self._links.note(planned, head.complete)
+
+    def _gather(self, piece: Piece, size: int, key: str) -> None:
+        """Add a file to those of its folder that are one record with it."""
+        place = self._gathered.setdefault((piece.format, piece.context.folder or "", key), len(self._pieces))
+        if place == len(self._pieces):
+            self._pieces.append((piece, size))
+            return
+        first, total = self._pieces[place]
+        self._pieces[place] = first._replace(others=(*first.others, piece.path)), total + size
 
     def _is_begun(self, piece: Piece, head: Head) -> bool:
         """Skip a journal that is being written, and refuse one that ended before its first line; return whether it was.
@@ -255,7 +287,7 @@ class _Planner:
                 group.clear()
 
         for piece, size in self._pieces:
-            piece = self._links.linked(piece)
+            piece = self._links.linked(_in_order(piece) if piece.others else piece)
             if size > RANGE and piece.unit == "line" and not piece.packed:
                 close()
                 jobs += [Job((part,), end - part.start) for part in _cut(piece, size) if (end := part.end) is not None]
@@ -266,6 +298,19 @@ class _Planner:
             group.append(piece)
         close()
         return Plan(jobs, Refusals(self.refused), [*self._batches.findings, *self.findings])
+
+
+def _in_order(piece: Piece) -> Piece:
+    """Return a piece of several files with them in the natural order of their names, in which 9 comes before 10."""
+    first, *others = sorted((piece.path, *piece.others), key=_natural)
+    label = piece.label[: len(piece.label) - len(piece.context.name)] + Path(first).name
+    context = piece.context._replace(name=Path(first).name)
+    return piece._replace(path=first, others=tuple(others), label=label, context=context)
+
+
+def _natural(path: str) -> list[tuple[bool, int, str]]:
+    parts = re.findall(r"[0-9]+|[^0-9]+", Path(path).name)
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
 def _countable(limits: Limits) -> Limits:

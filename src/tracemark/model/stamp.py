@@ -25,8 +25,12 @@ Evidence = Literal["recorded", "recovered", "corroborated", "claimed", "unrecord
 EVIDENCE: tuple[str, ...] = get_args(Evidence)
 """Evidence, strong to weak."""
 
-Form = Literal["template", "prefix", "schema", "rendered", "known-empty"]
-"""What kind of thing an observed digest was taken of."""
+Form = Literal["template", "prefix", "schema", "constant", "substituted", "rendered", "known-empty"]
+"""What kind of thing an observed digest was taken of.
+
+`template`, `prefix`, `schema` and `constant` are the part itself: equal digests prove the same, other ones another.
+`substituted` is a text out of which values of its own record were taken; it counts as a template once a trace of
+another task gives the same, and like `rendered` until then: equal ones prove the same, other ones nothing."""
 
 _RANK = {name: rank for rank, name in enumerate(EVIDENCE)}
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from tracemark import digest
 from tracemark.errors import UsageError
 from tracemark.importers.content import walk
-from tracemark.importers.openai_messages import Conversation
+from tracemark.importers.conversation import Conversation
 from tracemark.importers.strict import fast, faults
 from tracemark.model.atif import VERSION
 from tracemark.model.faults import first
