@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tracemark import digest
 from tracemark.importers import detect
-from tracemark.importers.head import BOM, SIZE, Head, read_head
 from tracemark.importers.conversation import ANSWERS, SPEAKERS
+from tracemark.importers.head import BOM, SIZE, Head, read_head
 
 SPACE = b" \t\r\n"
 OTHERS = ("epoch", "history", "info", "responses_create_params", "simulations", "steps", "trajectory")
