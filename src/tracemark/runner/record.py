@@ -38,13 +38,13 @@ from tracemark.harness.version import Harness
 from tracemark.importers.journal import fault
 from tracemark.model.harness import PromptTemplate
 from tracemark.runner import folder, given
-from tracemark.runner.answers import Answers, Calls
+from tracemark.runner.answers import Calls
 from tracemark.runner.evidence import Evidence
-from tracemark.runner.handled import Handled
 from tracemark.runner.journal import Journal, claim, first_line, free_path
 from tracemark.runner.live import Live, Prompt
 from tracemark.runner.misuse import placed, telling
 from tracemark.runner.process import Owner
+from tracemark.runner.turns import Turns
 
 
 class Recorder:
@@ -75,11 +75,8 @@ class Recorder:
         self._journal: Journal | None = None
         self._owner = Owner()
         self._evidence = Evidence(harness, start["agent"], self._write)
-        self._answers = Answers()
-        self._handled = Handled([handler.name for handler in harness.manifest.observation_handlers])
+        self._turns = Turns(harness, self._evidence, self._write, clock.now)
         self._runtime = Calls()
-        self._replied = False
-        self._replies = 0
         self._outcome = False
 
     @property
@@ -130,7 +127,7 @@ class Recorder:
             if kind is not None and not self._outcome:
                 stopped = issubclass(kind, (KeyboardInterrupt, SystemExit))
                 self.outcome("error", termination="interrupted" if stopped else "exception")
-            self._evidence.settle(replied=self._replies > 0, parsed=self._runtime.called("parser"))
+            self._evidence.settle(replied=self._turns.replies > 0, parsed=self._runtime.called("parser"))
             mixed = {"mixed": True} if folder.differs(self.harness, self._folder) else {}
             self._write("end", {"time": self._clock.now(), **mixed})
         finally:
@@ -184,7 +181,7 @@ class Recorder:
         """
         function = self._live.tool(name)
         self._evidence.obtained("tool_bindings", name)
-        return self._owned(self._answers.counted(name, function), "tool", name)
+        return self._owned(self._turns.answers.counted(name, function), "tool", name)
 
     @placed
     def handler(self, name: str) -> Callable[..., Any]:
@@ -199,7 +196,7 @@ class Recorder:
         """
         function = self._live.handler(name)
         self._evidence.obtained("observation_handlers", name)
-        return self._owned(self._handled.followed(name, function), "handler", name)
+        return self._owned(self._turns.handled.followed(name, function), "handler", name)
 
     @placed
     def runtime(self, part: str) -> Callable[..., Any]:
@@ -237,7 +234,7 @@ class Recorder:
         Raises:
             UsageError: when it is neither, or a trace cannot hold a part.
         """
-        self._step(given.said("system", text))
+        self._turns.said(given.said("system", text))
 
     @placed
     def user(self, text: str | Sequence[Mapping[str, Any]]) -> None:
@@ -250,7 +247,7 @@ class Recorder:
         Raises:
             UsageError: when it is neither, or a trace cannot hold a part.
         """
-        self._step(given.said("user", text))
+        self._turns.said(given.said("user", text))
 
     @placed
     def agent(
@@ -276,11 +273,7 @@ class Recorder:
             UsageError: when one of them is nothing that a trace can hold, a call lacks one of its members, or two calls
                 share an id.
         """
-        step = given.reply(message, tool_calls, reasoning_content, metrics)
-        self._step(step)
-        self._answers.expect({call["tool_call_id"]: call["function_name"] for call in step.get("tool_calls", ())})
-        self._replied = True
-        self._replies += 1
+        self._turns.replied(given.reply(message, tool_calls, reasoning_content, metrics))
 
     @placed
     def observation(self, results: Sequence[Mapping[str, Any]]) -> None:
@@ -295,23 +288,7 @@ class Recorder:
             UsageError: when there is no reply that it could belong to, a result answers none of its calls, or is
                 nothing that a trace can hold. An object is no content: the model saw a text.
         """
-        if not self._replied:
-            raise UsageError(
-                "there is no reply that the observation could belong to",
-                hint="record the model's reply first: recorder.agent(…)",
-            )
-        made = given.results(results)
-        for name in self._answers.take([result.get("source_call_id") for result in made]):
-            binding = self.harness.manifest.tool_bindings.get(name)
-            if binding is not None and binding.entry is not None:
-                self._evidence.note("tool_bindings", name, "claimed")
-        if self._answers.expected or not self._bound:
-            # what follows a reply without a call is, where there are tools, no result of one
-            shown = [result["content"] for result in made if result.get("content") is not None]
-            for name in self._handled.take(shown):
-                self._evidence.note("observation_handlers", name, "claimed")
-        self._write("observation", {"results": made})
-        self._evidence.results(made, self._answers.ran)
+        self._turns.shown(given.results(results))
 
     @placed
     def outcome(self, status: str | None = None, **facts: Any) -> None:
@@ -341,13 +318,6 @@ class Recorder:
             journal, self._journal = self._journal, None
             self._owner.end()
             journal.close()
-
-    def _step(self, step: dict[str, Any]) -> None:
-        self._write("step", {"step": {**step, "timestamp": self._clock.now()}})
-        self._evidence.step(step)
-        self._answers.expect({})
-        self._handled.forget()
-        self._replied = False
 
     def _write(self, event: str, members: dict[str, Any]) -> None:
         if self._journal is None:
