@@ -149,7 +149,7 @@ class Reader:
             match = pattern.match(self._data, self._kept)
             if match is not None and (first == b'"' or match.end() < len(self._data)):
                 self._at = match.end()
-                return _Skipped(match[0], True, None)
+                return self._whole()
             if len(self._data) - self._kept > self._limit or not self._fill():
                 self._at = len(self._data)
                 return _Skipped(self._data[self._kept :][:EXCERPT], False, None)
@@ -168,6 +168,9 @@ class Reader:
             elif not self._fill():
                 self._at = len(self._data)
                 return _Skipped(self._data[self._kept :], False, None)
+        return self._whole()
+
+    def _whole(self) -> _Skipped:
         raw = self._data[self._kept : self._at]
         return _Skipped(raw, True, None if len(raw) <= self._limit else digest.sha256(raw))
 
