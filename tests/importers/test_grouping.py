@@ -31,10 +31,10 @@ class Parted(Importer):
     def unit(self, head: Head) -> Unit:
         return Elements("parted", ("info",)) if head.data.startswith(b'{"parted": [') else "document"
 
-    def beside(self, name: str, head: Head) -> str | None:
+    def beside(self, name: str, head: Head) -> str | None:  # noqa: ARG002 - the protocol's
         return "settings of the runs beside it" if name.startswith("settings") else None
 
-    def gathers(self, name: str, head: Head) -> str | None:
+    def gathers(self, name: str, head: Head) -> str | None:  # noqa: ARG002 - the protocol's
         return name.partition("_")[0] if "_" in name else None
 
     def members(self, names: Sequence[str]) -> Sequence[str] | None:
