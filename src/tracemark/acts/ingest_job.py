@@ -123,7 +123,8 @@ def work(job: IngestJob) -> JobResult:
         if isinstance(item, Refused):
             refusals.add(item)
         else:
-            _add(item, stamper, claim, parts if item.embedded else writer, result)
+            for one in (item, *_further(item)):
+                _add(one, stamper, claim, parts if item.embedded else writer, result)
     result.drafts, result.parts = writer.close(), parts.close()
     refusals.close()
     return result
@@ -191,6 +192,14 @@ def line_of(head: bytes, source: Mapping[str, Any], trajectory: bytes) -> bytes:
         trajectory: canonical bytes.
     """
     return b"".join((_BEGIN, head[1:-1], b',"source":', digest.canonical(source), b',"trajectory":', trajectory, b"}"))
+
+
+def _further(item: Imported) -> Iterator[Imported]:
+    """Yield a copy of a record for each further statement that it carries about its trace."""
+    for said in item.further:
+        outcome = said.get("outcome", {"status": "unknown"})
+        copy = item._replace(run=said.get("run", {}), outcome=outcome, stamp=said.get("harness"))
+        yield copy._replace(observed={}, findings=(), further=())
 
 
 def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftWriter, result: JobResult) -> None:

@@ -10,9 +10,11 @@ Invents: `schema_version` (always ATIF-v1.8); step ids where they are wrong; a `
 where there is none; a `trajectory_id` for embedded documents without one; `tool_call_id`s and agent labels where they
 are missing. Each is named in `source.repairs`.
 
-`extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is)
-and `empty_extra`, all optional. A stamp that names another trajectory than the one read here, or none, keeps its
-digests, but its evidence falls to `claimed`.
+`extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is),
+`further` (statements that disagree with these), `original` (what stood in its place), `empty_extra` and `null_extra`,
+all optional. A stamp that names another trajectory than the one read here, or none, keeps its digests, but its evidence
+falls to `claimed`. A document that an export wrote and nobody changed gives its trace again as it was: nothing beside
+it, and nothing that it shows, adds to what it carries.
 
 Documents that belong together: a sub-agent's document in the same folder is embedded where the main one names it by
 `trajectory_path`, and is not a trace of its own; found elsewhere or alone it has `run.role` subagent. A continuation is
@@ -150,6 +152,9 @@ class AtifImporter(Importer):
 
     def _trace(self, record: Record, document: Document, value: dict[str, Any], context: Context) -> Imported | Refused:
         carried = atif_carried.take(value)
+        whole = self._whole(record, document, value, carried)
+        if whole is not None:
+            return whole
         repairs = list(carried.repairs)
         fault = atif_repair.raise_version(value, repairs)
         if fault:
@@ -179,6 +184,31 @@ class AtifImporter(Importer):
             observed=observed(walked.content, main_agent=run.get("role") != "subagent"),
             where=document.where,
             findings=tuple(finding(code, document.where, text) for code, text in _doubts(carried, trial)),
+        )
+
+    def _whole(
+        self, record: Record, document: Document, value: dict[str, Any], carried: atif_carried.Carried
+    ) -> Imported | None:
+        """Return the trace of a document that is just as an export wrote it; None for any other."""
+        if carried.trajectory is None:
+            return None
+        raw = digest.canonical(value, finite=True)
+        walked = _sound(value) if carried.is_whole(raw) else None
+        if walked is None:
+            return None
+        run = dict(carried.run or {})
+        fill_from_batch(run, record.context.batch)
+        return Imported(
+            trajectory=value,
+            trajectory_bytes=raw,
+            run=run,
+            outcome=carried.outcome or {},
+            source=source_of(self, record, document, []),
+            stamp=carried.stamp,
+            content=walked.content,
+            observed={},
+            where=document.where,
+            further=carried.further,
         )
 
     def _stream(
@@ -238,16 +268,21 @@ def _doubts(carried: atif_carried.Carried, trial: atif_harbor.Facts) -> Iterator
 
 def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:
     """Return the walk over a document that is valid, or was made so; the reason when it cannot be."""
+    walked = _sound(value)
+    if walked is not None:
+        return walked
+    repairs += atif_repair.repair(value)
+    left = faults(value)
+    return worded(left) if left else _walk(value)
+
+
+def _sound(value: dict[str, Any]) -> Walk | None:
+    """Return the walk over a document that is valid as it is; None for any other."""
     if fast(value):
         walked = _walk(value)
         if walked.sound:
             return walked
-    if faults(value):
-        repairs += atif_repair.repair(value)
-        left = faults(value)
-        if left:
-            return worded(left)
-    return _walk(value)
+    return None if faults(value) else _walk(value)
 
 
 def _walk(value: dict[str, Any]) -> Walk:

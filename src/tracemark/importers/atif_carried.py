@@ -3,6 +3,9 @@
 It is believed as far as it can be checked: its members must have the shapes that are stored, and a stamp must name the
 trajectory that it was made for; of another trajectory's, the observed digests are dropped and the rest is claimed. What
 is not understood stays in the document, where it does no harm.
+
+A document that an export wrote and nobody changed is *whole*: it carries everything that is known of its trace, and
+names the trajectory that it holds. Nothing beside it, and nothing that it shows by itself, adds to that.
 """
 
 from __future__ import annotations
@@ -28,8 +31,15 @@ class Carried:
     """Id of the trace that the stamp belongs to; None when not named."""
     repairs: tuple[str, ...] = ()
     """Why something was not used."""
+    further: tuple[dict[str, Any], ...] = ()
+    """Statements (`run`, `outcome`, `harness`, as far as each says something) that disagree with the first."""
     fault: str | None = None
     """What is wrong with `extra.tracemark`, which then is not used; None when nothing is."""
+
+    def is_whole(self, trajectory: bytes) -> bool:
+        """Return whether a document with this trajectory is just as an export wrote it."""
+        said = self.run is not None and self.outcome is not None and self.stamp is not None
+        return said and self.trajectory is not None and self.trajectory == digest.sha256(trajectory)
 
     def stamp_for(self, trajectory: bytes, repairs: list[str]) -> dict[str, Any] | None:
         """Return the stamp as far as it holds for the trajectory; None when none was carried.
@@ -58,10 +68,20 @@ def take(document: dict[str, Any]) -> Carried:
     if found:
         notes = ("extra.tracemark has not the shape of an export: left in place, not used",)
         return Carried(repairs=notes, fault=f"extra.tracemark is not used: {worded(found)}")
+    _put_back(document, extra, carried)
+    facts = [carried.get(name) for name in ("run", "outcome", "harness", "trajectory")]
+    return Carried(*facts, further=tuple(carried.get("further", ())))
+
+
+def _put_back(document: dict[str, Any], extra: dict[str, Any], carried: dict[str, Any]) -> None:
+    """Make the root's `extra` what it was before the export."""
     del extra["tracemark"]
-    if not extra and not carried.get("empty_extra"):
+    if "original" in carried:
+        extra["tracemark"] = carried["original"]
+    elif not extra and carried.get("null_extra"):
+        document["extra"] = None
+    elif not extra and not carried.get("empty_extra"):
         del document["extra"]
-    return Carried(carried.get("run"), carried.get("outcome"), carried.get("harness"), carried.get("trajectory"))
 
 
 def _lowered(stamp: dict[str, Any]) -> dict[str, Any]:

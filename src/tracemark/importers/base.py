@@ -95,6 +95,9 @@ class Imported(NamedTuple):
     mixed: tuple[str, ...] = ()
     """Where another harness was at work than before, each in words with its step; the trace is then stored as mixed,
     and no export takes it. Empty for a run of one harness."""
+    further: tuple[dict[str, Any], ...] = ()
+    """Statements that disagree with stamp, run and outcome above, in an export of a contested trace: each holds `run`,
+    `outcome` and `harness` as far as it says something, and is taken like a copy of the trace that says so."""
 
 
 @dataclass(frozen=True, slots=True)
