@@ -29,10 +29,13 @@ SNAPSHOT_SUFFIX = ".harness.json"
 JOURNAL_SUFFIX = ".journal.jsonl"
 """How the name of a journal of our own recorder ends, also before anything is written in it."""
 
+INTERCHANGE = "tracemark-manifest.json"
+"""Name of the manifest of an interchange export, which lies beside its documents."""
+
 MAX_DEPTH = 100
 """How many folders below the given one are looked into; what is deeper was made by a mistake."""
 
-_ASIDE = ("batch.yaml", "__pycache__", "Thumbs.db", "desktop.ini")
+_ASIDE = ("batch.yaml", INTERCHANGE, "__pycache__", "Thumbs.db", "desktop.ini")
 _ASIDE_ENDS = (".dvc", SNAPSHOT_SUFFIX, "~", ".swp", ".lock")
 _JOB_FILES = ("result.json", "config.json", "job.log", "lock.json")
 _TRAJECTORY = re.compile(r"trajectory.*\.json")
