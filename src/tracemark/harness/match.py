@@ -8,8 +8,10 @@ Invariants:
 - nothing of a harness is executed; comparing is linear in the content (`prompts` says how messages are compared);
 - what is absent proves nothing: no message of a role, no recorded tools, an empty list, a tool that was never called;
 - nor does a recorded definition of a bound tool that cannot be read, and it hides nothing of the others;
-- prefixes, suffixes and length limits of handlers, and templates too short or with ends too short or open, can
-  contradict and never corroborate; `runtime` is always only claimed;
+- prefixes, suffixes and length limits of handlers, limits of the runtime, and templates too short or with ends too
+  short or open, can contradict and never corroborate; `runtime` is always only claimed;
+- a handler is corroborated only by observations that its template gives again from their raw output, to the letter
+  (`observations`);
 - a system message comes from the harness wherever it stands, so one that no template of it can give is a contradiction,
   unless the harness has a template of that role whose output cannot be told;
 - a template of position `any` can corroborate and never contradict: it may stand behind the first reply, or nowhere;
@@ -25,11 +27,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracemark import digest
+from tracemark.harness.limits import PART, Steps
+from tracemark.harness.observations import Handlers, Observation, RawOutput
 from tracemark.harness.prompts import Prompts
 from tracemark.harness.roles import role_of as role_of  # noqa: PLC0414 - part of what this module offers
 from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.tools import read_tools
-from tracemark.model.harness import COMPONENTS, ObservationHandler
+from tracemark.model.harness import COMPONENTS
 
 if TYPE_CHECKING:
     from tracemark.harness.version import Harness
@@ -55,8 +59,13 @@ class Content:
     calls: Sequence[tuple[str, int | None, str]] = ()
     """(tool name, step id, answer) of each tool that the agent called: of its first call that was answered without an
     error (`ok`), else of its first call (`error`, or `none` when nothing answers it)."""
-    observations: Sequence[tuple[int | None, str]] = ()
+    observations: Sequence[Observation] = ()
     """(step id, text) of every observation that the agent saw."""
+    raw_outputs: Sequence[RawOutput] = ()
+    """(step id, variables, text) of each of the observations of which the source holds what the tool gave, before any
+    handler, apart from what the agent saw; a source that holds one text alone holds no raw output."""
+    replies: Sequence[int] = ()
+    """Step id of every reply of the model that the source holds, in order; copies of an earlier document's are none."""
     prompt_cut: str | None = None
     """Text that the format fixes behind the prompt template, where the task begins; None when it fixes none."""
     recorded: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -120,9 +129,10 @@ class Matcher:
         self._prompts = Prompts(harness)
         self._tools = {name: harness.tool_schema(name) for name in manifest.tool_bindings}
         self._subset = manifest.runtime.offered == "subset"
-        self._handlers = [handler for handler in manifest.observation_handlers if _claims(handler)]
+        self._handlers = Handlers(harness)
+        self._steps = Steps(harness)
         self._seen_tools: dict[bytes, _Tools] = {}
-        self._seen_evidence: dict[tuple[frozenset[str], frozenset[str]], dict[str, dict[str, str]]] = {}
+        self._seen_evidence: dict[tuple[frozenset[str], ...], dict[str, dict[str, str]]] = {}
 
     @property
     def compared(self) -> Hashable:
@@ -131,7 +141,8 @@ class Matcher:
             self._prompts.compared,
             digest.canonical(self._tools),
             self._subset,
-            frozenset((one.max_characters, one.prefix or "", one.suffix or "") for one in self._handlers),
+            self._handlers.compared,
+            self._steps.compared,
         )
 
     def judge(self, content: Content) -> Judgement:
@@ -141,22 +152,23 @@ class Matcher:
         tools = self._judge_tools(content)
         contradictions += tools.contradictions
         self._judge_calls(content, contradictions)
-        for handler in self._handlers:
-            broken = _broken_claim(handler, content.observations)
-            if broken is not None:
-                contradictions.append(broken)
+        contradictions += self._judge_observations(content)
+        contradictions += self._judge_steps(content)
         contradictions += self._judge_recorded(content)
-        return Judgement(self._evidence(prompts, tools.corroborated), contradictions)
+        handlers = self._handlers.corroborated(content.observations, content.raw_outputs)
+        return Judgement(self._evidence(prompts, tools.corroborated, handlers), contradictions)
 
     def excludes(self, content: Content) -> bool:
         """Return `judge(content).contradicted`, found sooner: cheap comparisons come first, and one fault will do."""
         if self._judge_tools(content).contradictions or any(self._judge_recorded(content)):
             return True
+        if self._judge_steps(content):
+            return True
         found: list[Contradiction] = []
         self._judge_calls(content, found)
         if not found:
             self._judge_prompts(content, found)
-        return bool(found) or any(_broken_claim(handler, content.observations) for handler in self._handlers)
+        return bool(found or self._judge_observations(content))
 
     def _judge_prompts(self, content: Content, contradictions: list[Contradiction]) -> frozenset[str]:
         verdict = self._prompts.judge(content.messages, content.prompt_cut, content.later_system)
@@ -214,6 +226,14 @@ class Matcher:
                 text = f"called and answered, but not bound: {name}"
                 contradictions.append(Contradiction("tool_bindings", name, step, text[:EXCERPT]))
 
+    def _judge_observations(self, content: Content) -> list[Contradiction]:
+        found = self._handlers.differences(content.observations, content.raw_outputs)
+        return [Contradiction("observation_handlers", *difference) for difference in found]
+
+    def _judge_steps(self, content: Content) -> list[Contradiction]:
+        excess = self._steps.excess(content.replies)
+        return [] if excess is None else [Contradiction("runtime", PART, *excess)]
+
     def _judge_recorded(self, content: Content) -> Iterator[Contradiction]:
         for component, parts in content.recorded.items():
             for part, seen in parts.items():
@@ -222,17 +242,18 @@ class Matcher:
                     here = "this harness has none of that name" if own is None else f"this harness has {own[:_DIGITS]}"
                     yield Contradiction(component, part, None, f"recorded was {seen[:_DIGITS]}, {here}")
 
-    def _evidence(self, prompts: frozenset[str], tools: frozenset[str]) -> dict[str, dict[str, str]]:
-        known = self._seen_evidence.get((prompts, tools))
+    def _evidence(self, *corroborated: frozenset[str]) -> dict[str, dict[str, str]]:
+        """Return the evidence of all parts, by the corroborated ones of each component that can have such."""
+        known = self._seen_evidence.get(corroborated)
         if known is None:
-            strong = {"prompt_templates": prompts, "tool_bindings": tools}
+            strong = dict(zip(COMPONENTS, corroborated, strict=False))
             known = {
                 component: {part: "corroborated" if part in strong.get(component, ()) else "claimed" for part in parts}
                 for component, parts in self._parts.items()
             }
             if len(self._seen_evidence) >= _CACHE:
                 self._seen_evidence.clear()
-            self._seen_evidence[prompts, tools] = known
+            self._seen_evidence[corroborated] = known
         return known
 
 
@@ -243,22 +264,3 @@ def fits(matchers: Iterable[Matcher], content: Content) -> list[str]:
 
 def _tool_contradiction(name: str, text: str) -> Contradiction:
     return Contradiction("tool_bindings", name, None, text[:EXCERPT])
-
-
-def _claims(handler: ObservationHandler) -> bool:
-    return handler.max_characters is not None or bool(handler.prefix) or bool(handler.suffix)
-
-
-def _broken_claim(handler: ObservationHandler, observations: Sequence[tuple[int | None, str]]) -> Contradiction | None:
-    limit, prefix, suffix = handler.max_characters, handler.prefix or "", handler.suffix or ""
-    for step, text in observations:
-        if limit is not None and len(text) > limit:
-            found = f"expected at most {limit} characters found {len(text)}: {text[:60]!r}"
-        elif prefix and not text.startswith(prefix):
-            found = f"expected to begin with {prefix[:60]!r} found {text[:60]!r}"
-        elif suffix and not text.endswith(suffix):
-            found = f"expected to end with {suffix[-60:]!r} found {text[-60:]!r}"
-        else:
-            continue
-        return Contradiction("observation_handlers", handler.name, step, found[:EXCERPT])
-    return None

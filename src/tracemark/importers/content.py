@@ -4,6 +4,11 @@
 (sequence, links, who may say what, times), so that a document accepted by the fast
 schema and found sound here is accepted by the models of `model.trajectory` too: a property test holds the two together.
 
+What a tool gave before any handler has one place in a stored trajectory: `raw_output` in the `extra` of a result, any
+JSON but null. An object gives the variables that a handler's template may ask for, by name; anything else is the
+variable `output`. An importer puts it there where its source holds it apart from what the agent saw, under the names by
+which the producer's own template asks, such as `{"output": {"output": "…", "returncode": 0}}` of mini-swe-agent.
+
 The prompt is every text in front of the agent's first reply; behind it the system still speaks for the harness, so its
 messages are kept too. Observed digests group traces whose harness nobody named; they enter no fingerprint.
 """
@@ -11,11 +16,12 @@ messages are kept too. Observed digests group traces whose harness nobody named;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.harness.match import Content
+from tracemark.harness.observations import Observation, RawOutput
 from tracemark.harness.tools import ToolSchemaError, reduce_tool
 from tracemark.importers.base import verbatim_digest
 from tracemark.model.atif import AGENT_ONLY, are_timestamps
@@ -37,6 +43,8 @@ _OPENINGS = (
 )
 _OPENHANDS_EVENT = re.compile(r"Retrieving content for: |Added workspace context\Z")
 _PUNCTUATION = " \t\r\n[](){}<>*#\"'`:-!"
+_RAW = "raw_output"
+_OUTPUT = "output"
 _REFUSAL = re.compile(r"not (?:found|exist|available|a valid|a known)")
 
 Observed = dict[str, list[dict[str, str]]]
@@ -94,7 +102,7 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
     messages: list[tuple[str, str, int]] = []
     later: list[tuple[str, str, int]] = []
     calls: dict[str, tuple[str, int, str]] = {}
-    observations: list[tuple[int, str]] = []
+    observations: list[Observation] = []
     is_linked, waiting = True, True
     for index, step in enumerate(trajectory["steps"], 1):
         get = step.get
@@ -131,6 +139,8 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
         tools_key=None if tools is None else digest.canonical(tools, finite=True),
         calls=list(calls.values()),
         observations=observations,
+        raw_outputs=list(_raw_outputs(trajectory)),
+        replies=[index for index, step in enumerate(trajectory["steps"], 1) if _is_reply(step)],
         prompt_cut=prompt_cut,
     )
     return content, is_linked
@@ -189,7 +199,7 @@ def _link(
     tool_calls: Sequence[dict[str, Any]],
     results: Sequence[dict[str, Any]],
     calls: dict[str, tuple[str, int, str]],
-    observations: list[tuple[int, str]],
+    observations: list[Observation],
 ) -> bool:
     """Add the calls and the observations of one step; return whether every named call is one of the step's."""
     answers: dict[str, tuple[str, Any]] = {}
@@ -213,6 +223,24 @@ def _link(
             answer = unnamed[position]
         _note(index, call["function_name"], answer, calls)
     return not answers or (len(answers) == 1 and found > 0) or _all_named(answers, tool_calls)
+
+
+def _is_reply(step: Mapping[str, Any]) -> bool:
+    """Return whether a step is a reply of the model, and no copy of one."""
+    if step["source"] != "agent" or step.get("llm_call_count") == 0 or step.get("is_copied_context"):
+        return False
+    return bool(step["message"] or step.get("tool_calls"))
+
+
+def _raw_outputs(trajectory: Mapping[str, Any]) -> Iterator[RawOutput]:
+    """Yield what tools gave, where the document holds it apart from the text that the agent saw."""
+    for index, step in enumerate(trajectory["steps"], 1):
+        observation = step.get("observation")
+        for result in observation["results"] if observation else ():
+            extra = result.get("extra")
+            raw = extra.get(_RAW) if extra else None
+            if raw is not None and result.get("content").__class__ is str:
+                yield index, raw if isinstance(raw, dict) else {_OUTPUT: raw}, result["content"]
 
 
 def _note(index: int, name: str, answer: tuple[str, Any] | None, calls: dict[str, tuple[str, int, str]]) -> None:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tracemark.harness.limits import PART, too_many_steps
 from tracemark.harness.match import Content, Contradiction, Matcher
 from tracemark.harness.pairing import pair
 from tracemark.harness.roles import SYSTEM, Message, Role, by_role, messages_of
@@ -134,7 +135,7 @@ def steps(limits: Limits, replies: int, step: int) -> Contradiction | None:
     """Compare the number of the agent's steps with the limit; None when they agree, or no limit is declared."""
     if limits.steps is None or replies <= limits.steps:
         return None
-    return _runtime("limits", f"this is step {replies} of the agent, declared are {limits.steps} at most", step)
+    return _runtime(PART, too_many_steps(replies, limits.steps), step)
 
 
 def parallel_calls(limits: Limits, calls: int, step: int) -> Contradiction | None:
