@@ -24,6 +24,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "harness diff": ["harness", "diff", "desk_a", "desk_a"],
     "harness check": ["harness", "check"],
     "harness accept": ["harness", "accept", "desk_a", "--reason", "again"],
+    "harness equivalent": ["harness", "equivalent", "desk_a", "desk_b", "--reason", "alike", "--force"],
     "ingest": ["ingest", "inbox/first", "--harness", "desk_a"],
     "traces list": ["traces", "list"],
     "traces show": ["traces", "show", "TRACE"],
@@ -157,9 +158,13 @@ def test_every_command_is_called() -> None:
 
 @pytest.fixture(scope="module")
 def decided(pattern: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A corpus with an accepted harness, and the id of one of its traces."""
+    """A corpus with an accepted harness and another one, and the id of one of the first one's traces."""
     root = tmp_path_factory.mktemp("decided") / "corpus"
     shutil.copytree(pattern, root)
+    other = root / "harness_versions" / "desk_b"
+    shutil.copytree(root / "harness_versions" / "desk_a", other)
+    (other / "harness.yaml").write_text((other / "harness.yaml").read_text().replace("desk_a", "desk_b"))
+    (other / "system.txt").write_text((other / "system.txt").read_text() + "Be brief.\n")
     before = Path.cwd()
     os.chdir(root)
     try:

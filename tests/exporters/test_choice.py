@@ -154,8 +154,8 @@ def test_a_sibling_that_empties_the_export_is_named_with_the_policy() -> None:
     _, (first, *others) = hints(trace(1, evidence="corroborated"), alike=("desk_c",))
     assert first == (
         "change params.yaml: export.evidence unique leaves out 1, as no content tells desk_a apart from desk_c"
-        " (siblings-alike in tracemark harness list): take away what is not in use,"
-        " or record runs with tracemark.record"
+        " (siblings-alike in tracemark harness list): take away what is not in use, record runs with tracemark.record,"
+        " or, where they do the same, tracemark harness equivalent A B --reason TEXT"
     )
     assert others == [RECORD]
 

@@ -154,7 +154,7 @@ def test_a_kind_that_is_not_known_changes_nothing() -> None:
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["accept", "retract", "reinstate", "stamp", "equivalent"]),
+        st.sampled_from(["accept", "retract", "reinstate", "stamp", "equivalent", "distinct"]),
         st.integers(0, 2),
         st.sets(st.integers(0, 9), max_size=2),
     ),
@@ -169,6 +169,7 @@ def grow(plan: list[tuple[str, int, set[int]]]) -> list[Entry]:
         "reinstate": [{"trace": T}, {"trace": T, "raw": RAW}, {"trace": U, "raw": RAW}],
         "stamp": [{"trace": T, "fingerprint": A}, {"trace": T, "fingerprint": None}, {"trace": U, "fingerprint": B}],
         "equivalent": [{"fingerprints": pair} for pair in ([A, B], [B, C], [C, D])],
+        "distinct": [{"fingerprints": pair} for pair in ([B, A], [B, C], [C, D])],
     }
     entries: list[Entry] = []
     for number, (kind, which, parents) in enumerate(plan):
@@ -242,3 +243,46 @@ def test_what_was_reinstated_of_another_reading_is_spared_by_the_retraction_that
     assert after(retract, lift, again).spared == {}
     itself = entry("reinstate", {"trace": T, "raw": RAW}, lift)
     assert after(retract, lift, itself).spared == {}, "nothing is spared by a retraction that was lifted"
+
+
+# --- equivalence, declared and taken back
+
+
+def test_a_declaration_holds_until_a_descendant_takes_it_back() -> None:
+    first = entry("equivalent", {"fingerprints": [A, B]})
+    back = entry("distinct", {"fingerprints": [B, A]}, first)
+    again = entry("equivalent", {"fingerprints": [A, B]}, back)
+    assert after(first).equivalences == (first,)
+    assert after(first, back) == LedgerState()
+    assert after(first, back, again).equivalences == (again,)
+
+
+def test_taking_back_one_pair_leaves_what_others_join() -> None:
+    first, second = (entry("equivalent", {"fingerprints": pair}) for pair in ([A, B], [B, C]))
+    back = entry("distinct", {"fingerprints": [A, B]}, first, second)
+    held = after(first, second, back)
+    assert held.equivalents == (frozenset({B, C}),)
+    assert held.equivalences_of(C) == [second]
+    assert held.equivalences_of(A) == []
+
+
+def test_declared_on_one_branch_and_taken_back_on_another_it_does_not_hold() -> None:
+    first = entry("equivalent", {"fingerprints": [A, B]})
+    back = entry("distinct", {"fingerprints": [A, B]}, first)
+    again = entry("equivalent", {"fingerprints": [A, B]}, back)
+    beside = entry("distinct", {"fingerprints": [A, B]}, first, reason="there too")
+    held = after(first, back, again, beside)
+    assert held.equivalents == ()
+    assert held.half_withdrawn == (frozenset({A, B}),)
+    assert [conflict.code for conflict in held.conflicts] == ["ledger-equivalent-conflict"]
+    settled = entry("equivalent", {"fingerprints": [A, B]}, again, beside)
+    assert after(first, back, again, beside, settled).equivalents == (frozenset({A, B}),)
+
+
+@given(steps)
+def test_fingerprints_count_as_one_by_declarations_in_force_alone(plan: list[tuple[str, int, set[int]]]) -> None:
+    held = after(*chain_closed(grow(plan)))
+    joined = [frozenset(one.decision.subject["fingerprints"]) for one in held.equivalences]
+    assert all(any(pair <= group for group in held.equivalents) for pair in joined)
+    assert frozenset().union(*joined) == frozenset().union(*held.equivalents)
+    assert not set(joined) & set(held.half_withdrawn)

@@ -116,16 +116,16 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
                 where=found.where,
                 hint=f"tracemark harness check {name}",
             )
-    with _turn(root) as corpus:
+    with turn(root) as corpus:
         return _accept(corpus, harness, findings, reason, clock)
 
 
 @contextmanager
-def _turn(root: Path) -> Iterator[Corpus]:
+def turn(root: Path) -> Iterator[Corpus]:
     """Wait until nobody else decides; give the corpus as it stands then, for the time of a `with` block."""
-    turn = Layout(root).private / "decisions.lock"
-    make_folder(turn.parent)
-    with lock(turn, blocking=True):
+    place = Layout(root).private / "decisions.lock"
+    make_folder(place.parent)
+    with lock(place, blocking=True):
         yield Corpus(root)
 
 
@@ -187,7 +187,7 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
     """
     chain.require_reason(reason)
     Layout(root).require()
-    with _turn(root) as corpus, open_store(root) as store:
+    with turn(root) as corpus, open_store(root) as store:
         chosen = None if harness == NO_HARNESS else corpus.resolve(harness)
         fingerprint = chosen.fingerprint if chosen is not None else None
         named = list(dict.fromkeys(resolve(corpus, store, trace) for trace in traces))
@@ -269,7 +269,7 @@ def _audit(trace_id: str) -> str:
 def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) -> Decided:
     chain.require_reason(reason)
     Layout(root).require()
-    with _turn(root) as corpus, open_store(root) as store:
+    with turn(root) as corpus, open_store(root) as store:
         trace_id = resolve(corpus, store, trace)
         state = store.state(trace_id, corpus.store_decisions)
         if kind is Kind.REINSTATE and not state.retracted:

@@ -33,8 +33,9 @@ from tracemark.exporters.evaluation import unmatched
 from tracemark.exporters.head import Head, head_in
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, facts, judge, rests_on_fits
 from tracemark.findings import Finding, Report
+from tracemark.ledger.entry import Entry
 from tracemark.model.annotation import build
-from tracemark.model.export import File, Manifest
+from tracemark.model.export import Equivalence, File, Manifest
 from tracemark.store.segment import Location
 from tracemark.store.selection import Batch
 from tracemark.store.store import Store
@@ -233,11 +234,22 @@ def _write(corpus: Corpus, content: str, out: Path, selected: Selected, terms: T
         components=harness.identity.components if harness is not None else {},
         corpus=content,
         objects=manifests.git_objects(corpus.root),
+        equivalences=[_stated(entry) for entry in corpus.decisions.equivalences_of(accepted)],
         findings=[found for fingerprint in sorted(terms.accepted) for found in _weakening(corpus, fingerprint)],
     )
     manifest = manifests.build(selected, terms, origin, files)
     write_atomic(out / manifests.NAME, manifests.encode(manifest))
     return manifest
+
+
+def _stated(entry: Entry) -> Equivalence:
+    """Return what a manifest states of a declaration of equivalence."""
+    said = entry.decision
+    rule = (said.evidence or {}).get("rule")
+    fingerprints = sorted(said.subject["fingerprints"])
+    return Equivalence(
+        fingerprints=fingerprints, rule=rule if isinstance(rule, str) else None, reason=said.reason, entry=entry.digest
+    )
 
 
 def _write_rows(path: Path, rows: list[Row]) -> File:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tracemark.acts.corpus import VERSIONS, Corpus, open_store, place_of
 from tracemark.acts.pulled import not_pulled
+from tracemark.errors import LedgerChainError, LockedError, NewerFormatError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness import check as checks
 from tracemark.harness.diff import compare
@@ -24,7 +25,8 @@ class HarnessList(Report):
 
     harnesses: tuple[dict[str, Any], ...]
     """One per folder, and per snapshot of what no folder holds: `name`, `fingerprint`, `source` (the folder, relative
-    to the corpus, or `snapshot`), `traces`, `successes`, `accepted` (false while it is open which one is)."""
+    to the corpus, or `snapshot`), `traces`, `successes`, `accepted` (false while it is open which one is),
+    `equivalent_to` (the fingerprints that the ledger lets count as one with it, sorted)."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,18 @@ def list_(root: Path) -> HarnessList:
 
 def about_several(corpus: Corpus) -> list[Finding]:
     """Return every finding that is about several harness versions of a corpus at once."""
-    return [*twice(corpus), *checks.together(corpus.harnesses), *accepted_apart(corpus)]
+    return [*twice(corpus), *checks.together(corpus.harnesses, declared(corpus)), *accepted_apart(corpus)]
+
+
+def declared(corpus: Corpus) -> tuple[frozenset[str], ...]:
+    """Return the sets of fingerprints that count as one; none where the ledger cannot be read.
+
+    Verbs that only look at folders do not end with what is wrong with the ledger; a warning too many is the harm.
+    """
+    try:
+        return corpus.decisions.equivalents
+    except (LedgerChainError, LockedError, NewerFormatError, UsageError):
+        return ()
 
 
 def twice(corpus: Corpus) -> Iterator[Finding]:
@@ -120,6 +133,7 @@ def _row(corpus: Corpus, harness: Harness, counts: Mapping[str | None, Counter[s
         "traces": sum(counted.values()),
         "successes": counted["success"],
         "accepted": fingerprint == corpus.accepted and fingerprint in corpus.equivalents(),
+        "equivalent_to": sorted(corpus.decisions.equivalent_to(fingerprint) - {fingerprint}),
     }
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.harnesses import accepted_apart, twice
+from tracemark.acts.equivalence import derived_again
+from tracemark.acts.harnesses import accepted_apart, declared, twice
 from tracemark.acts.pinned import unpinned
 from tracemark.acts.pulled import not_pulled
 from tracemark.digest import JSON
@@ -75,12 +76,15 @@ def check(root: Path) -> CheckReport:
             f"ledger entries that are what was written, and whose parents are there: {decisions} of {decisions}"
         )
         findings += corpus.decisions.conflicts
+        equivalences = derived_again(corpus)
+        findings += equivalences.findings
+        proved += equivalences.proved
         findings += _further(findings, check_decisions(Layout(root), corpus.store_decisions))
         findings += _further(findings, check_disputes(Layout(root), corpus.store_decisions))
     findings += _params(corpus, decided=not problems)
     findings += _further(findings, _evaluation(corpus))
     findings += _further(findings, corpus.harness_findings)
-    findings += [*twice(corpus), *checks.together(corpus.harnesses)]
+    findings += [*twice(corpus), *checks.together(corpus.harnesses, declared(corpus))]
     findings += _apart(corpus)
     findings += _pins(corpus)
     counts = stored.counts

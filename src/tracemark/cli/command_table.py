@@ -41,7 +41,7 @@ _BOTH: Errors = (*_STORE, LedgerChainError)
 GROUPS: dict[str, str] = {
     "harness": "List, compare, check and accept harness versions.",
     "traces": "List, show and search stored traces.",
-    "export": "Write training sets of one harness.",
+    "export": "Write training sets of one harness, or traces for other tools.",
     "pipeline": "Generate the DVC pipeline.",
 }
 
@@ -52,11 +52,13 @@ COMMANDS: dict[str, Entry] = {
     "harness diff": Entry("Show in which parts two harness versions differ.", _FILES),
     "harness check": Entry("Check harness versions for everything that weakens a fingerprint.", _FILES),
     "harness accept": Entry("Make a harness version the accepted one.", _LEDGER),
+    "harness equivalent": Entry("Let exports treat two harnesses as one.", _BOTH),
     "ingest": Entry("Read traces from PATHS into the store.", (*_STORE, NothingReadableError)),
     "traces list": Entry("List stored traces.", _BOTH),
     "traces show": Entry("Show one stored trace.", _BOTH),
     "traces find": Entry("Find traces by words of task, messages or tool names.", _BOTH),
     "audit": Entry("Tell where a trace, an export or a harness comes from.", _BOTH),
+    "export atif": Entry("Write stored traces as ATIF documents.", (*_BOTH, ExportRefusedError)),
     "export sft": Entry("Write a supervised fine-tuning set.", (*_BOTH, ExportRefusedError)),
     "check": Entry("Check the corpus, changing nothing.", _STORE),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),

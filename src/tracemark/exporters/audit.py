@@ -186,6 +186,11 @@ def _of_terms(manifest: Manifest, terms: Terms) -> Iterator[Finding]:
         if value != now[name]:
             message = f"{name} was {_short(value)} when it was made, and is {_short(now[name])} now"
             yield finding("export-terms-differ", manifests.NAME, message)
+    one = {manifest.harness.fingerprint, *manifest.harness.equivalents}
+    for verb, fingerprints in (("counted", one - terms.accepted), ("counts now", terms.accepted - one)):
+        for fingerprint in sorted(fingerprints if terms.accepted else ()):
+            message = f"{fingerprint} {verb} as the accepted harness, and not {'now' if verb == 'counted' else 'then'}"
+            yield finding("export-terms-differ", manifests.NAME, message)
 
 
 def _of_hidden(folder: Path) -> Iterator[Finding]:

@@ -125,7 +125,8 @@ def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], 
     elif siblings:
         yield (
             f"{policy}, as no content tells {harness} apart from {', '.join(siblings)} (siblings-alike in"
-            " tracemark harness list): take away what is not in use, or record runs with tracemark.record"
+            " tracemark harness list): take away what is not in use, record runs with tracemark.record, or, where they do"
+            " the same, tracemark harness equivalent A B --reason TEXT"
         )
     else:
         yield (

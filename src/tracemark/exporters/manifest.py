@@ -26,7 +26,7 @@ from tracemark.exporters import sft
 from tracemark.exporters.choice import Selected
 from tracemark.exporters.select import Terms
 from tracemark.findings import Finding
-from tracemark.model.export import FORMAT, Counts, Exporter, File, HarnessOf, Manifest, Parameters
+from tracemark.model.export import FORMAT, Counts, Equivalence, Exporter, File, HarnessOf, Manifest, Parameters
 from tracemark.model.faults import first
 
 NAME = "manifest.json"
@@ -53,6 +53,8 @@ class Origin:
     """The corpus digest."""
     objects: Mapping[str, str]
     """See `git_objects`."""
+    equivalences: Sequence[Equivalence] = ()
+    """The declarations through which other fingerprints count as the accepted one."""
     findings: Sequence[Finding] = ()
     """What weakens the fingerprint, such as `closure-incomplete`."""
 
@@ -69,12 +71,7 @@ def build(selected: Selected, terms: Terms, origin: Origin, files: Mapping[str, 
     return Manifest(
         policy=terms.policy.value,
         exporter=Exporter(name=sft.NAME, version=sft.VERSION, tracemark=tracemark.__version__),
-        harness=HarnessOf(
-            fingerprint=origin.fingerprint,
-            label=origin.label,
-            components=dict(origin.components),
-            equivalents=sorted(terms.accepted - {origin.fingerprint}),
-        ),
+        harness=_harness(terms, origin),
         outcomes={f"recorded success (grader {name})": count for name, count in selected.graders.items()},
         counts=Counts(
             traces=selected.traces,
@@ -91,6 +88,18 @@ def build(selected: Selected, terms: Terms, origin: Origin, files: Mapping[str, 
         files=dict(files),
         rows=list(selected.ids),
     )
+
+
+def _harness(terms: Terms, origin: Origin) -> HarnessOf:
+    members: dict[str, Any] = {
+        "fingerprint": origin.fingerprint,
+        "label": origin.label,
+        "components": dict(origin.components),
+        "equivalents": sorted(terms.accepted - {origin.fingerprint}),
+    }
+    if origin.equivalences:
+        members["equivalences"] = sorted(origin.equivalences, key=lambda declared: declared.entry)
+    return HarnessOf.model_validate(members)
 
 
 def parameters(terms: Terms) -> Parameters:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Formatter
 from types import FunctionType
@@ -54,18 +54,20 @@ def check_folder(folder: Path) -> list[Finding]:
     return [*examined.problems, *examined.findings]
 
 
-def together(harnesses: Iterable[Harness]) -> list[Finding]:
+def together(harnesses: Iterable[Harness], equivalents: Iterable[frozenset[str]] = ()) -> list[Finding]:
     """Return every finding that is about several harnesses at once.
 
     Args:
         harnesses: those of a corpus, versions and snapshots.
+        equivalents: disjoint sets of fingerprints that count as one.
     """
     known = list({harness.fingerprint: harness for harness in harnesses}.values())
-    return [*_alike(known), *_shared_names(known)]
+    one = {fingerprint: group for group in equivalents for fingerprint in group}
+    return [*_alike(known, one), *_shared_names(known)]
 
 
-def _alike(harnesses: Sequence[Harness]) -> Iterable[Finding]:
-    """Yield a finding for each set of harnesses that no content can tell apart.
+def _alike(harnesses: Sequence[Harness], one: Mapping[str, frozenset[str]]) -> Iterable[Finding]:
+    """Yield a finding for each set of harnesses that no content can tell apart, unless they count as one.
 
     Whatever excludes one of them excludes all, so a `unique` export of any is empty of traces that were not recorded.
     """
@@ -73,7 +75,7 @@ def _alike(harnesses: Sequence[Harness]) -> Iterable[Finding]:
     for harness in harnesses:
         groups.setdefault(Matcher(harness).compared, []).append(harness)
     for group in groups.values():
-        if len(group) == 1:
+        if len({one.get(harness.fingerprint, harness.fingerprint) for harness in group}) == 1:
             continue
         digests = [harness.identity.components for harness in group]
         differing = [name for name in COMPONENTS if len({components[name] for components in digests}) > 1]

@@ -7,7 +7,9 @@ the disagreement is reported, and the next decision (which has both as ancestors
 Invariants:
 - the state is a function of the set of entries: the order of lines in the file changes nothing;
 - a retraction is monotone: only a `reinstate` that descends from it, and that names the same trace or the same raw
-  record, lifts it; a retraction made beside a reinstatement stands.
+  record, lifts it; a retraction made beside a reinstatement stands;
+- fingerprints count as one through declarations in force alone, and through any number of them: equivalence is
+  symmetric and transitive.
 """
 
 from __future__ import annotations
@@ -45,6 +47,10 @@ class LedgerState:
     is in `stamps`."""
     equivalents: tuple[frozenset[str], ...] = ()
     """Sets of fingerprints declared equivalent, directly or through others; disjoint, in a fixed order."""
+    equivalences: tuple[Entry, ...] = ()
+    """The declarations in force that join them, in the order of the chain."""
+    half_withdrawn: tuple[frozenset[str], ...] = ()
+    """What one branch declares equivalent and another has taken back; these do not count as one."""
     conflicts: tuple[Finding, ...] = ()
     """Concurrent decisions that disagree."""
 
@@ -54,6 +60,11 @@ class LedgerState:
             if fingerprint in group:
                 return group
         return frozenset({fingerprint})
+
+    def equivalences_of(self, fingerprint: str) -> list[Entry]:
+        """Return the declarations through which others count as `fingerprint`, directly or through one another."""
+        group = self.equivalent_to(fingerprint)
+        return [entry for entry in self.equivalences if not group.isdisjoint(entry.decision.subject["fingerprints"])]
 
 
 def state(chain: Chain) -> LedgerState:
@@ -65,6 +76,7 @@ def state(chain: Chain) -> LedgerState:
     if accepts and accepted_by is None:
         conflicts.append(_disagreement("ledger-accept-conflict", "ledger.jsonl", "harness", accepts))
     stamps, divided, disagreements = _stamps(chain, past)
+    equivalences, disputed = _equivalences(chain, past)
     return LedgerState(
         harness=accepted_by.decision.subject["harness"] if accepted_by else None,
         accepted_by=accepted_by,
@@ -73,8 +85,10 @@ def state(chain: Chain) -> LedgerState:
         spared=_spared(chain, past),
         stamps=stamps,
         divided=divided,
-        equivalents=_equivalents(chain),
-        conflicts=(*conflicts, *disagreements),
+        equivalents=_joined(equivalences),
+        equivalences=tuple(equivalences),
+        half_withdrawn=tuple(disputed),
+        conflicts=(*conflicts, *disagreements, *map(_half_withdrawn, disputed.values())),
     )
 
 
@@ -158,13 +172,39 @@ def _spared(chain: Chain, past: _Past) -> dict[str, frozenset[str]]:
     return spared
 
 
-def _equivalents(chain: Chain) -> tuple[frozenset[str], ...]:
-    groups: list[frozenset[str]] = []
+def _equivalences(chain: Chain, past: _Past) -> tuple[list[Entry], dict[frozenset[str], list[Entry]]]:
+    """Return the declarations of equivalence in force, and what branches disagree about with their newest entries."""
+    about: dict[frozenset[str], list[Entry]] = defaultdict(list)
     for entry in chain.entries:
-        if entry.decision.kind == Kind.EQUIVALENT:
-            joined = frozenset(entry.decision.subject["fingerprints"])
-            apart = [group for group in groups if not group & joined]
-            groups = [*apart, joined.union(*(group for group in groups if group & joined))]
+        if entry.decision.kind in (Kind.EQUIVALENT, Kind.DISTINCT):
+            about[frozenset(entry.decision.subject["fingerprints"])].append(entry)
+    held: set[str] = set()
+    disputed = {}
+    for fingerprints, entries in about.items():
+        latest = past.latest(entries)
+        kinds = {entry.decision.kind for entry in latest}
+        if kinds == {Kind.EQUIVALENT}:
+            held.update(entry.digest for entry in latest)
+        elif len(kinds) > 1:
+            disputed[fingerprints] = latest
+    return [entry for entry in chain.entries if entry.digest in held], disputed
+
+
+def _half_withdrawn(latest: list[Entry]) -> Finding:
+    fingerprints = sorted(latest[0].decision.subject["fingerprints"])
+    said = ", ".join(f"{entry.digest[:12]} says {entry.decision.kind}" for entry in latest)
+    where = " ".join(name[:16] for name in fingerprints)
+    message = f"decisions made side by side disagree, so these do not count as one: {said}"
+    hint = f"tracemark harness equivalent {fingerprints[0][:16]} {fingerprints[1][:16]} --reason TEXT [--withdraw]"
+    return finding("ledger-equivalent-conflict", where, message, hint)
+
+
+def _joined(equivalences: Iterable[Entry]) -> tuple[frozenset[str], ...]:
+    groups: list[frozenset[str]] = []
+    for entry in equivalences:
+        joined = frozenset(entry.decision.subject["fingerprints"])
+        apart = [group for group in groups if not group & joined]
+        groups = [*apart, joined.union(*(group for group in groups if group & joined))]
     return tuple(sorted(groups, key=sorted))
 
 

@@ -10,8 +10,8 @@ Subjects by kind:
 - `retract`, `reinstate`: `{"trace": ID, "raw"?: DIGEST, "also"?: [DIGEST, …]}` bars a trace and the raw records that
   hold it from use, or lifts that;
 - `stamp`: `{"trace": ID, "fingerprint": FINGERPRINT | null}` settles under which harness a contested trace counts;
-- `equivalent`: `{"fingerprints": [FINGERPRINT, FINGERPRINT, …]}` lets exports treat these as one; no command writes it
-  yet, and one that a program wrote counts.
+- `equivalent`, `distinct`: `{"fingerprints": [FINGERPRINT, FINGERPRINT, …]}` lets exports treat these as one, or takes
+  that back.
 
 A kind that this version does not know is kept and chained like any other; it changes nothing.
 """
@@ -38,6 +38,7 @@ class Kind(StrEnum):
     REINSTATE = "reinstate"
     STAMP = "stamp"
     EQUIVALENT = "equivalent"
+    DISTINCT = "distinct"
 
 
 class AcceptSubject(Value):
@@ -70,10 +71,10 @@ class StampSubject(Value):
 
 
 class EquivalentSubject(Value):
-    """What an `equivalent` is about; no command writes such a decision yet, and one that a program wrote counts."""
+    """What an `equivalent` or a `distinct` is about."""
 
     fingerprints: Annotated[list[Fingerprint], Field(min_length=2)]
-    """The fingerprints that exports treat as one; order means nothing."""
+    """The fingerprints that exports treat as one, or of which that is taken back; order means nothing."""
 
 
 _SUBJECTS: dict[str, type[Value]] = {
@@ -82,6 +83,7 @@ _SUBJECTS: dict[str, type[Value]] = {
     Kind.REINSTATE: TraceSubject,
     Kind.STAMP: StampSubject,
     Kind.EQUIVALENT: EquivalentSubject,
+    Kind.DISTINCT: EquivalentSubject,
 }
 
 
@@ -101,7 +103,9 @@ class Decision(Value):
     subject: dict[str, Any]
     """What it is about; the members depend on the kind."""
     evidence: dict[str, Any] | None = None
-    """What the decision rests on; no command writes it yet. None when it rests on the reason alone."""
+    """What the decision rests on: of an `accept` the `components` of the harness; of an `equivalent` the `rule`
+    (`equal-trees` or `forced`), the modules that are `alike` as syntax trees, and the `differences` that were forced.
+    None when it rests on the reason alone."""
 
     @model_validator(mode="after")
     def _subject_fits_kind(self) -> Decision:

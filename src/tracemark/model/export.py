@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from tracemark.model.value import Value
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
+from tracemark.model.value import Digest, Fingerprint, Maybe, Value
 
 FORMAT = "tracemark/export/1"
 """The value of a manifest's `format`."""
@@ -26,6 +28,20 @@ class Exporter(Value):
     """Version of the package."""
 
 
+class Equivalence(Value):
+    """Fingerprints whose traces count as those of one harness, because the ledger says so."""
+
+    fingerprints: list[Fingerprint]
+    """The fingerprints, sorted."""
+    rule: str | None
+    """`equal-trees`: they differ in nothing but the text of Python files whose syntax trees are equal; `forced`: in
+    more, and somebody declared it all the same. None: another program wrote the entry, and nobody compared them."""
+    reason: str
+    """Why, in the words of whoever declared it."""
+    entry: Digest
+    """The entry of the ledger."""
+
+
 class HarnessOf(Value):
     """The harness whose traces the rows are."""
 
@@ -36,8 +52,17 @@ class HarnessOf(Value):
     components: dict[str, str]
     """The digests of its four components; empty when no known harness version has the fingerprint."""
     equivalents: list[str]
-    """Other fingerprints that the ledger declares equivalent and whose traces count, sorted; no command declares any
-    yet."""
+    """Other fingerprints that the ledger declares equivalent, directly or through others, and whose traces count,
+    sorted."""
+    equivalences: Maybe[list[Equivalence]] = None
+    """The declarations behind them, sorted by entry; absent when there are none."""
+
+    @model_serializer(mode="wrap")
+    def _absent(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = dump(self)
+        if self.equivalences is None:
+            del members["equivalences"]
+        return members
 
 
 class Parameters(Value):
