@@ -30,6 +30,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "traces show": ["traces", "show", "TRACE"],
     "traces find": ["traces", "find", "please"],
     "audit": ["audit", "TRACE"],
+    "export atif": ["export", "atif", "--out", "exports/atif"],
     "export sft": ["export", "sft", "--out", "exports/sft"],
     "check": ["check"],
     "reindex": ["reindex"],

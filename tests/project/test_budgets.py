@@ -22,6 +22,8 @@ MAY_WRITE_FILES = {
     "store/segment.py",  # temporaries, which durable publishes
     "store/draft.py",  # rows wait beside a temporary until it is committed
     "acts/export.py",  # rows are copied to a temporary, renamed when synced
+    "acts/interchange.py",  # documents are copied to a temporary, renamed when synced
+    "acts/interchange_job.py",  # documents wait in a workspace, or in a folder that is renamed when all are there
     "acts/export_job.py",  # rows wait in a workspace until they are chosen
 }
 """Modules that may open files for writing, each for its reason; all others go through `durable`."""

@@ -126,11 +126,22 @@ def listing(root: Path, wanted: TraceFilter) -> Iterator[Listing]:
     """
     corpus = Corpus(root)
     with open_store(root) as store:
-        chosen = corpus.resolve(wanted.harness) if wanted.harness not in (None, NO_HARNESS) else None
-        shared = corpus.namesakes(wanted.harness, chosen) if wanted.harness and chosen else []
-        states = store.select(_selection(wanted, chosen), corpus.store_decisions, store.findings)
+        selection, shared = selected(corpus, wanted)
+        states = store.select(selection, corpus.store_decisions, store.findings)
         rows = _rows(corpus, store, islice(states, _most(wanted.limit)))
         yield Listing(lambda: (*shared, *_findings(corpus, store)), rows)
+
+
+def selected(corpus: Corpus, wanted: TraceFilter) -> tuple[Selection, list[Finding]]:
+    """Return what a filter selects, superseded traces too, and the other harnesses that its name may mean.
+
+    Raises:
+        UnknownNameError: when no harness answers to the name given.
+        UsageError: when the status is none.
+    """
+    chosen = corpus.resolve(wanted.harness) if wanted.harness not in (None, NO_HARNESS) else None
+    shared = corpus.namesakes(wanted.harness, chosen) if wanted.harness and chosen else []
+    return _selection(wanted, chosen), shared
 
 
 def list_(root: Path, wanted: TraceFilter) -> TraceList:
