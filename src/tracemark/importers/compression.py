@@ -2,6 +2,9 @@
 
 The packing is recognised by the first bytes. A stream is read in pieces and never held whole; reading past the limit
 raises `TooMuchError`, broken packing raises `BrokenError`, and no other error comes out of a stream.
+
+Members of a zip archive may be packed with zstd (method 93), as Inspect AI writes them, in one frame or several; the
+standard library reads those since Python 3.14 only, so they are read here, with the same check of their CRC.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import gzip
 import io
 import lzma
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -34,6 +38,7 @@ _FAULTS = (
     OSError,
     EOFError,
     ValueError,
+    KeyError,
     RuntimeError,
     NotImplementedError,
     zlib.error,
@@ -42,6 +47,8 @@ _FAULTS = (
     zstandard.ZstdError,
 )
 _WINDOW = 134_217_728
+_ZSTD_METHOD = 93
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
 _STEP = 2048
 """How many packed bytes are expanded at once: 2 KiB can become 64 MiB."""
 
@@ -64,6 +71,8 @@ def packing(first: bytes) -> str:
 def members(path: str, limit: int) -> list[tuple[str, int]]:
     """Return the name and the packed size of each file in a zip archive, in order of name.
 
+    A name that stands in it several times is given once: the last file of that name took the place of the others.
+
     Raises:
         TooMuchError: when they expand to more than `limit` bytes together.
         BrokenError: when the archive cannot be read.
@@ -74,7 +83,7 @@ def members(path: str, limit: int) -> list[tuple[str, int]]:
         raise BrokenError(f"zip: {error}") from None
     if sum(info.file_size for info in files) > limit:
         raise TooMuchError
-    return sorted((info.filename, info.compress_size) for info in files)
+    return sorted({info.filename: info.compress_size for info in files}.items())
 
 
 @contextmanager
@@ -110,7 +119,8 @@ def expanded(path: str, packed: str, member: str, limit: int) -> Iterator[Binary
 def _open(path: str, packed: str, member: str) -> tuple[Any, ...]:
     """Return the expanding stream, and what else is to be closed."""
     if packed == "zip":
-        return (_archive(path).open(member),)
+        info = _archive(path).getinfo(member)
+        return _open_zstd(path, info) if info.compress_type == _ZSTD_METHOD else (_archive(path).open(info),)
     if packed == "zstd":
         plain = Path(path)
         file = plain.open("rb")
@@ -133,10 +143,65 @@ def _opened(path: str, *_: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
+def _open_zstd(path: str, info: zipfile.ZipInfo) -> tuple[Any, ...]:
+    """Return what `_open` does for a member that is packed with zstd."""
+    if info.flag_bits & 1:
+        raise RuntimeError("the member is encrypted")
+    archive = Path(path)
+    file = archive.open("rb")
+    file.seek(info.header_offset)
+    header = file.read(_LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
+        file.close()
+        raise zipfile.BadZipFile("a member does not begin where the archive says")
+    _, name, extra = _LOCAL_HEADER.unpack(header)
+    file.seek(name + extra, os.SEEK_CUR)
+    return _Checked(_Frames(_Slice(file, info.compress_size)), info.CRC), file
+
+
+class _Slice:
+    """The next bytes of a file, and no more of it."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._left = size
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes; none at the end."""
+        data = self._file.read(min(size, self._left))
+        self._left -= len(data)
+        if not data and self._left:
+            raise EOFError("the archive ends within a member")
+        return data
+
+
+class _Checked:
+    """A stream whose bytes must have the CRC that the archive states."""
+
+    def __init__(self, stream: _Frames, stated: int) -> None:
+        self._stream = stream
+        self._stated = stated
+        self._found = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.__exit__()
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes; none at the end."""
+        data = self._stream.read(size)
+        self._found = zlib.crc32(data, self._found)
+        if not data and self._found != self._stated:
+            raise zipfile.BadZipFile("a member's CRC is not the stated one")
+        return data
+
+
 class _Frames:
     """The zstd frames of a file; unlike zstandard's own reader it tells a file that is cut from one that ends."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO | _Slice) -> None:
         self._file = file
         self._frame: Any = None
         self._packed = b""
