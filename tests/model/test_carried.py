@@ -122,5 +122,5 @@ def test_an_attempt_is_a_whole_number_or_a_text(value: Any) -> None:
 
 def test_the_fast_schema_leaves_stamps_to_the_models() -> None:
     schema = fast_schema()
-    assert set(schema["properties"]) == {"run", "outcome", "empty_extra", "null_extra", "original"}
+    assert set(schema["properties"]) == {"run", "outcome", "empty_extra", "null_extra", "original", "decided"}
     assert set(schema["$defs"]) == {"Run", "Model", "Outcome", "Grader"}

@@ -82,6 +82,8 @@ class JobResult:
     second: dict[int, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     """Number in `order` to (trace id, stamp) where a trace says one thing of its harness and its batch claims another.
     """
+    decided: set[int] = field(default_factory=set)
+    """Numbers in `order` of those whose stamp is what people decided elsewhere."""
     findings: list[Finding] = field(default_factory=list)
     """At most `SHOWN` of each code."""
     count: Counter[str] = field(default_factory=Counter)
@@ -199,7 +201,7 @@ def _further(item: Imported) -> Iterator[Imported]:
     for said in item.further:
         outcome = said.get("outcome", {"status": "unknown"})
         copy = item._replace(run=said.get("run", {}), outcome=outcome, stamp=said.get("harness"))
-        yield copy._replace(observed={}, findings=(), further=())
+        yield copy._replace(observed={}, findings=(), further=(), decided=False)
 
 
 def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftWriter, result: JobResult) -> None:
@@ -221,6 +223,8 @@ def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftW
         return
     if stamped.stamp.get("contradictions") and (named := harness_named(stamped.stamp)) is not None:
         result.refuted.setdefault(trace_id, set()).add(named)
+    if item.decided and claim is None:
+        result.decided.add(len(result.order) - 1)
     if stamped.second is not None:
         result.second[len(result.order) - 1] = (trace_id, stamped.second)
     for found in stamped.findings:

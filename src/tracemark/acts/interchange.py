@@ -179,11 +179,12 @@ def _said(
     joined = standing(said, state, decisions, corpus.by_fingerprint.get(state.row.fingerprint or ""))
     now = interchange.standing_as(joined.content(), state.row.fingerprint)
     decided = state.settled or state.trace_id in decisions.divided
+    now = {**now, "decided": True} if decided else now
     if all(decided and of_harness(path) for path in state.conflicts):
         return (now,)
     first, *others = said
-    stamp = now["harness"] if decided else first.harness or {}
-    whole = {"harness": stamp, "outcome": first.outcome or {"status": "unknown"}, "run": first.run or {}}
+    whole = {**now, "harness": now["harness"] if decided else first.harness or {}}
+    whole |= {"outcome": first.outcome or {"status": "unknown"}, "run": first.run or {}}
     return (whole, *(rest for one in others if (rest := _stated(one, harness=not decided))))
 
 

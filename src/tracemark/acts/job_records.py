@@ -28,6 +28,8 @@ class Entry(NamedTuple):
     """The stamp that is claimed for it, where it says something else of its harness itself; None otherwise."""
     embedded: bool
     """Whether it is embedded in another: of a known trace it says that it is a part, and is nothing by itself."""
+    decided: bool = False
+    """Whether its stamp is what people decided elsewhere: of a known trace that says nothing."""
 
 
 def in_several(drafts: Sequence[SegmentDraft]) -> set[str]:
@@ -50,7 +52,7 @@ def records_of(result: JobResult, mixed: Sequence[SegmentDraft]) -> Iterator[Ent
         found = next(waiting[key])
         if found is not None:
             _, claim = result.second.get(number, (None, None))
-            yield Entry(*found, claim, key.startswith(PART))
+            yield Entry(*found, claim, key.startswith(PART), number in result.decided)
 
 
 def _lines(draft: SegmentDraft, wanted: bool) -> Iterator[tuple[bytes, Projection] | None]:

@@ -245,7 +245,8 @@ class Known:
         """
         row, settled = entry.projection.row, job.settled
         statement = self._fresh(entry, said, said, job)
-        halves = [statement._replace(run=None, outcome=None)] if statement.harness is not None else []
+        silent = statement.harness is None or entry.decided
+        halves = [] if silent else [statement._replace(run=None, outcome=None)]
         halves.append(statement._replace(harness=None))
         effects = {add_statement(said, half, row.trace_id, settled, unsaid(said, half)) for half in halves}
         named = {"contests": "disputing", "strengthens": "strengthened", "nothing": "duplicates"}

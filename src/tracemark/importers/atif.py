@@ -11,7 +11,8 @@ where there is none; a `trajectory_id` for embedded documents without one; `tool
 are missing. Each is named in `source.repairs`.
 
 `extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is),
-`further` (statements that disagree with these), `original` (what stood in its place), `empty_extra` and `null_extra`,
+`further` (statements that disagree with these), `decided` (the stamp is no statement, but what people decided where it
+comes from), `original` (what stood in its place), `empty_extra` and `null_extra`,
 all optional. A stamp that names another trajectory than the one read here, or none, keeps its digests, but its evidence
 falls to `claimed`. A document that an export wrote and nobody changed gives its trace again as it was: nothing beside
 it, and nothing that it shows, adds to what it carries.
@@ -209,6 +210,7 @@ class AtifImporter(Importer):
             observed={},
             where=document.where,
             further=carried.further,
+            decided=carried.decided,
         )
 
     def _stream(

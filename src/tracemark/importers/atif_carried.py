@@ -33,6 +33,8 @@ class Carried:
     """Why something was not used."""
     further: tuple[dict[str, Any], ...] = ()
     """Statements (`run`, `outcome`, `harness`, as far as each says something) that disagree with the first."""
+    decided: bool = False
+    """Whether the stamp is what people decided where the document was exported."""
     fault: str | None = None
     """What is wrong with `extra.tracemark`, which then is not used; None when nothing is."""
 
@@ -70,7 +72,7 @@ def take(document: dict[str, Any]) -> Carried:
         return Carried(repairs=notes, fault=f"extra.tracemark is not used: {worded(found)}")
     _put_back(document, extra, carried)
     facts = [carried.get(name) for name in ("run", "outcome", "harness", "trajectory")]
-    return Carried(*facts, further=tuple(carried.get("further", ())))
+    return Carried(*facts, further=tuple(carried.get("further", ())), decided="decided" in carried)
 
 
 def _put_back(document: dict[str, Any], extra: dict[str, Any], carried: dict[str, Any]) -> None:

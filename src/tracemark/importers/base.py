@@ -98,6 +98,8 @@ class Imported(NamedTuple):
     further: tuple[dict[str, Any], ...] = ()
     """Statements that disagree with stamp, run and outcome above, in an export of a contested trace: each holds `run`,
     `outcome` and `harness` as far as it says something, and is taken like a copy of the trace that says so."""
+    decided: bool = False
+    """Whether the stamp is what people decided where it was exported; of a trace that is known here it says nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,8 @@ class CarriedFacts(Value):
     """True when its `extra` was null."""
     original: Any = None
     """What its `extra` held under the name `tracemark` and was no export's, when it is present; it goes back there."""
+    decided: Maybe[Literal[True]] = None
+    """True when the stamp is what people decided, and no statement: where the trace is known it says nothing."""
     further: Maybe[list[CarriedStatement]] = None
     """Of a contested trace: the other statements in force, which disagree with the members above."""
 
