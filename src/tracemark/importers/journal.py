@@ -4,16 +4,20 @@ Events, in the order in which a run writes them, with their members besides `eve
 
     start          format, session, harness {name?, fingerprint, components}, run, agent; once, in the first line.
                    A component holds its `digest` and its `parts`, a list of [name, digest]
-    tools          definitions: the tools that the model was offered
+    tools          definitions: the tools that the model was offered; the last list in front of the first reply counts,
+                   and another one behind it makes the run mixed
+    facts          run: facts that showed while it ran, such as its model; what `start` states counts, then the last
     evidence       component, part, evidence: the run obtained the part from the harness (`recorded`), or went around
                    it (`claimed`)
     contradiction  contradiction: something disagreed with the harness
     step           step: an ATIF step without its number and its observation
     observation    results: they belong to the last step, which is the agent's
+    call           call: a call of the model that gave no step; `after` is the number of steps in front of it
     outcome        outcome: the grader's words; the last one counts
     end            time, mixed?: last line of a run that was not interrupted
 
-Keeps: every step as it was recorded, run facts, outcome, offered tools, evidence per part, contradictions.
+Keeps: every step as it was recorded, run facts, outcome, offered tools, evidence per part, contradictions; the calls
+that gave no step stand in the trajectory's `extra.calls_without_step`.
 Drops: nothing but a half-written last line, named in `source.repairs`.
 Invents: step numbers; for a run without an end, status `error` and termination `interrupted` in place of recorded ones,
 which `source.repairs` names.
@@ -29,10 +33,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
-
-import jsonschema_rs
 
 from tracemark import digest
 from tracemark.digest import NotJSONError
@@ -54,12 +56,10 @@ from tracemark.importers.base import (
 )
 from tracemark.importers.content import observed, walk
 from tracemark.importers.head import Head
+from tracemark.importers.journal_events import FORMAT, fault
 from tracemark.importers.tree import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX
 from tracemark.model.faults import first
 from tracemark.model.harness import COMPONENTS
-
-FORMAT = "tracemark/journal/1"
-"""The format of a journal's first line."""
 
 _ANY_VERSION = "tracemark/journal/"
 _CACHED_SNAPSHOT = 1_048_576
@@ -78,47 +78,7 @@ SUCCESS = (
 )
 """Which source verdict gives which status, in the order in which they are looked for."""
 
-_TEXT = {"type": "string"}
-_HEX = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_COMPONENT = {"enum": list(COMPONENTS)}
-_PAIR = {"type": "array", "prefixItems": [_TEXT, _HEX], "minItems": 2, "maxItems": 2}
-
-
-def _closed(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    required = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
 _NOT_IN_A_STEP = ("observation", "step_id")
-_HARNESS = _closed(
-    {
-        "name": _TEXT,
-        "fingerprint": {"type": "string", "pattern": "^tm1:[0-9a-f]{64}$"},
-        "components": _closed(
-            dict.fromkeys(COMPONENTS, _closed({"digest": _HEX, "parts": {"type": "array", "items": _PAIR}}))
-        ),
-    },
-    ("name",),
-)
-_CONTRADICTION = _closed(
-    {"component": _COMPONENT, "part": _TEXT, "step": {"type": "integer"}, "text": _TEXT}, ("step",)
-)
-_EVENTS: dict[str, dict[str, Any]] = {
-    "start": {
-        "format": {"const": FORMAT},
-        "session": _TEXT,
-        "harness": _HARNESS,
-        "run": {"type": "object"},
-        "agent": {"type": "object"},
-    },
-    "tools": {"definitions": {"type": "array", "items": {"type": "object"}}},
-    "evidence": {"component": _COMPONENT, "part": _TEXT, "evidence": {"enum": ["recorded", "claimed"]}},
-    "contradiction": {"contradiction": _CONTRADICTION},
-    "step": {"step": {"type": "object", "required": ["source", "message"]}},
-    "observation": {"results": {"type": "array", "items": {"type": "object"}}},
-    "outcome": {"outcome": {"type": "object"}},
-    "end": {"time": _TEXT, "mixed": {"const": True}},
-}
 
 
 class _DamagedError(ValueError):
@@ -131,6 +91,10 @@ class _Reading:
 
     start: dict[str, Any] = field(default_factory=dict)
     tools: list[dict[str, Any]] | None = None
+    replied: bool = False
+    mixed: bool = False
+    facts: dict[str, Any] = field(default_factory=dict)
+    calls: list[dict[str, Any]] = field(default_factory=list)
     evidence: dict[tuple[str, str], str] = field(default_factory=dict)
     contradictions: list[dict[str, Any]] = field(default_factory=list)
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -145,7 +109,7 @@ class _Reading:
         if kind == "start":
             self.start = event
         elif kind == "tools":
-            self.tools = event["definitions"]
+            self._offer(event["definitions"])
         elif kind == "evidence":
             self.evidence[event["component"], event["part"]] = event["evidence"]
         elif kind == "contradiction":
@@ -155,14 +119,29 @@ class _Reading:
             if own:
                 raise _DamagedError(f"a step brings its own {' and '.join(own)}, which no recorder writes")
             self.steps.append({**event["step"], "step_id": len(self.steps) + 1})
+            self.replied = self.replied or event["step"]["source"] == "agent"
         elif kind == "observation":
             if not self.steps or self.steps[-1]["source"] != "agent":
                 raise _DamagedError("an observation follows no step of the agent")
             self.steps[-1].setdefault("observation", {"results": []})["results"].extend(event["results"])
+        else:
+            self._add_fact(kind, event)
+
+    def _add_fact(self, kind: str, event: dict[str, Any]) -> None:
+        if kind == "facts":
+            self.facts.update(event["run"])
+        elif kind == "call":
+            self.calls.append(event["call"])
         elif kind == "outcome":
             self.outcome = event["outcome"]
         else:
             self.end = event
+
+    def _offer(self, definitions: list[dict[str, Any]]) -> None:
+        if self.replied and self.tools is not None:
+            self.mixed = self.mixed or definitions != self.tools
+        else:
+            self.tools = definitions
 
 
 class JournalImporter(Importer):
@@ -263,42 +242,22 @@ def _read(record: Record, repairs: list[str]) -> _Reading:
     return reading
 
 
-def fault(event: Any) -> str | None:
-    """Return why a line of a journal is no event of this format; None when it is one.
-
-    That its step, run or outcome is one that a trace can hold is judged by their models.
-    """
-    kind = event.get("event") if isinstance(event, dict) else None
-    if not isinstance(kind, str) or kind not in _EVENTS:
-        return f"no event of {FORMAT}"
-    try:
-        fault = next(_validator(kind).iter_errors(event), None)
-    except ValueError as error:
-        # a lone surrogate in a member's name
-        return str(error)
-    return None if fault is None else f"event {kind!r}: {fault.message[:200]}"
-
-
-@cache
-def _validator(kind: str) -> Any:
-    members = {"event": {"const": kind}, **_EVENTS[kind]}
-    return jsonschema_rs.validator_for(_closed(members, ("mixed",)))
-
-
 def _trajectory(reading: _Reading) -> dict[str, Any]:
     agent = dict(reading.start["agent"])
     if reading.tools:
         agent["tool_definitions"] = reading.tools
+    extra = {"extra": {"calls_without_step": reading.calls}} if reading.calls else {}
     return {
         "schema_version": "ATIF-v1.8",
         "session_id": reading.start["session"],
         "agent": agent,
         "steps": reading.steps,
+        **extra,
     }
 
 
 def _facts(reading: _Reading, success_reward: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    run = dict(reading.start["run"])
+    run = {**reading.facts, **reading.start["run"]}
     if reading.end is None:
         return run, {**reading.outcome, **INTERRUPTED}
     run["end"] = reading.end["time"]
@@ -352,7 +311,7 @@ def _stamp(reading: _Reading, record: Record, repairs: list[str]) -> dict[str, A
     stamp: dict[str, Any] = {"declared": declared}
     if reading.contradictions:
         stamp["contradictions"] = reading.contradictions
-    if reading.end is not None and "mixed" in reading.end:
+    if reading.mixed or (reading.end is not None and "mixed" in reading.end):
         stamp["mixed"] = True
     return stamp
 

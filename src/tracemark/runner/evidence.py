@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tracemark.harness.match import Contradiction, Matcher
+from tracemark.digest import canonical
+from tracemark.harness.match import Content, Contradiction, Matcher
 from tracemark.harness.roles import Message
 from tracemark.harness.version import Harness
 from tracemark.importers.content import content_of, text_of
@@ -105,10 +106,47 @@ class Evidence:
         if tools is not None:
             self.offered(tools)
 
+    def sent(self, messages: Sequence[Mapping[str, Any]], tools: list[dict[str, Any]]) -> None:
+        """Compare the first request as it was sent; what it offers counts, whatever was asked for before.
+
+        Args:
+            messages: as in OpenAI's chat format.
+            tools: the definitions sent; empty when there are none.
+        """
+        self._requested = True
+        # a developer is who was called the system before
+        roles = [{**each, "role": "system"} if each.get("role") == "developer" else each for each in messages]
+        contradictions, agreeing = compare.request(self._harness, self._rendered, roles, tools)
+        self._placed.update(agreeing)
+        for contradiction in contradictions:
+            self._contradict(contradiction)
+        if not tools:
+            # a prompt may tell the model of its tools, and then nobody sees whether it tells of these
+            for name in self._harness.manifest.tool_bindings:
+                self.note("tool_bindings", name, "claimed")
+        if self._tools is None or sorted(map(canonical, self._tools)) != sorted(map(canonical, tools)):
+            self._write("tools", {"definitions": tools})
+            self._tools = tools
+
+    def offered_anew(self, definitions: list[dict[str, Any]]) -> None:
+        """Note other tools than the run offered before: what it says of its tools so far no longer holds."""
+        self._write("tools", {"definitions": definitions})
+        for contradiction in self._matcher.judge(Content(tools=definitions)).contradictions:
+            if contradiction.component == "tool_bindings":
+                self.contradict(contradiction)
+
+    def gave(self, text: str) -> bool:
+        """Return whether a prompt template was rendered to a text."""
+        return any(text == rendered for _, rendered in self._rendered)
+
+    def contradict(self, contradiction: Contradiction) -> None:
+        """Write down a contradiction, unless there is one of its part."""
+        self._contradict_once(contradiction)
+
     def step(self, step: dict[str, Any]) -> None:
         """Note a step that was written."""
         self._steps.append(dict(step))
-        if step["source"] == "agent":
+        if step["source"] == "agent" and step.get("llm_call_count") != 0:
             if self._before is None:
                 self._before = len(self._rendered)
             self._replies += 1

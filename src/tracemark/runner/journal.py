@@ -25,7 +25,8 @@ from weakref import WeakSet
 from tracemark import digest, durable
 from tracemark.errors import LockedError, TracemarkError, UsageError
 from tracemark.harness.version import Harness
-from tracemark.importers.journal import FORMAT, SUFFIX
+from tracemark.importers.journal_events import FORMAT
+from tracemark.importers.tree import JOURNAL_SUFFIX as SUFFIX
 from tracemark.model.harness import COMPONENTS
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")

@@ -35,14 +35,16 @@ from tracemark.errors import UsageError
 from tracemark.harness.loading import load
 from tracemark.harness.match import Contradiction
 from tracemark.harness.version import Harness
-from tracemark.importers.journal import fault
+from tracemark.importers.journal_events import fault
 from tracemark.model.harness import PromptTemplate
-from tracemark.runner import folder, given
+from tracemark.runner import folder, given, openai_client
 from tracemark.runner.answers import Calls
 from tracemark.runner.evidence import Evidence
 from tracemark.runner.journal import Journal, claim, first_line, free_path
 from tracemark.runner.live import Live, Prompt
 from tracemark.runner.misuse import placed, telling
+from tracemark.runner.openai_calls import Following
+from tracemark.runner.openai_client import OpenAIClient
 from tracemark.runner.process import Owner
 from tracemark.runner.turns import Turns
 
@@ -77,6 +79,7 @@ class Recorder:
         self._evidence = Evidence(harness, start["agent"], self._write)
         self._turns = Turns(harness, self._evidence, self._write, clock.now)
         self._runtime = Calls()
+        self._client_calls: Following | None = None
         self._outcome = False
 
     @property
@@ -127,12 +130,34 @@ class Recorder:
             if kind is not None and not self._outcome:
                 stopped = issubclass(kind, (KeyboardInterrupt, SystemExit))
                 self.outcome("error", termination="interrupted" if stopped else "exception")
+            if self._client_calls is not None:
+                self._client_calls.settle()
             self._evidence.settle(replied=self._turns.replies > 0, parsed=self._runtime.called("parser"))
             mixed = {"mixed": True} if folder.differs(self.harness, self._folder) else {}
             self._write("end", {"time": self._clock.now(), **mixed})
         finally:
             self._close()
             self._live.close()
+        if kind is None and self._client_calls is not None:
+            self._client_calls.raise_failure()
+
+    @placed
+    def openai(self, client: OpenAIClient) -> OpenAIClient:
+        """Return a copy of an OpenAI client whose chat completions are recorded, in place of the calls by hand.
+
+        Every request is compared and its new messages are recorded, and so is every reply, streamed or not; the program
+        gets the SDK's own objects and errors. The client given is left as it was, for calls of other agents.
+
+        Args:
+            client: an `OpenAI` or `AsyncOpenAI`, or one like them such as `AzureOpenAI`.
+
+        Raises:
+            UsageError: when it is none. What the copy cannot record, such as the Responses API, it refuses to send.
+        """
+        if self._client_calls is None:
+            following = Following(self._turns, self._evidence, self._runtime, self._write, self._require_open)
+            self._client_calls = following
+        return openai_client.recorded(client, self._client_calls)
 
     @placed
     def prompt(self, name: str) -> Prompt:
@@ -319,9 +344,15 @@ class Recorder:
             self._owner.end()
             journal.close()
 
-    def _write(self, event: str, members: dict[str, Any]) -> None:
+    def _require_open(self) -> None:
+        self._owner.require(f"{self.path.name}: a request of a client")
         if self._journal is None:
             raise UsageError("the recording is not open", hint="use it as: with tracemark.record(…) as recorder")
+
+    def _write(self, event: str, members: dict[str, Any]) -> None:
+        if self._journal is None:
+            self._require_open()
+            return
         whole = {"event": event, **members}
         wrong = fault(whole)
         if wrong is not None:

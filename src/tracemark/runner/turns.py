@@ -39,6 +39,7 @@ class Turns:
         self.steps = 0
         """How many steps were written."""
         self._replied = False
+        self._calls_of_last: set[str] = set()
 
     def said(self, step: dict[str, Any]) -> None:
         """Write a step of anybody but the model."""
@@ -47,6 +48,7 @@ class Turns:
         self._evidence.step(step)
         self.answers.expect({})
         self.handled.forget()
+        self._calls_of_last = {call["tool_call_id"] for call in step.get("tool_calls", ())}
         self._replied = False
 
     def replied(self, step: dict[str, Any]) -> None:
@@ -55,6 +57,21 @@ class Turns:
         self.answers.expect({call["tool_call_id"]: call["function_name"] for call in step.get("tool_calls", ())})
         self._replied = True
         self.replies += 1
+
+    def answer(self, results: list[dict[str, Any]]) -> bool:
+        """Write answers of a step that nobody need have made, see `shown`; return False when no agent's step is last.
+
+        A result that answers no call of that step is kept without its link.
+        """
+        if not self._calls_of_last:
+            return False
+        made = [self._linked(result) for result in results]
+        if self._replied:
+            self.shown(made)
+        else:
+            self._write("observation", {"results": made})
+            self._evidence.results(made, ())
+        return True
 
     def shown(self, results: list[dict[str, Any]]) -> None:
         """Write what the model sees of the results of the last reply's calls.
@@ -78,3 +95,10 @@ class Turns:
                 self._evidence.note("observation_handlers", name, "claimed")
         self._write("observation", {"results": results})
         self._evidence.results(results, self.answers.ran)
+
+    def _linked(self, result: dict[str, Any]) -> dict[str, Any]:
+        link = result.get("source_call_id")
+        if link is None or link in self._calls_of_last:
+            return result
+        kept = {name: value for name, value in result.items() if name != "source_call_id"}
+        return {**kept, "extra": {**kept.get("extra", {}), "original_call_id": link}}

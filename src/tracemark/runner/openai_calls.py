@@ -1,0 +1,316 @@
+"""The calls of a client of OpenAI's chat API become the steps of the run that is being recorded.
+
+Each request holds a whole conversation. A recording follows one: what a request adds to it and the reply become steps.
+
+Invariants:
+- a step is written when the model has replied to it, so what was sent in vain and sent anew is recorded once;
+- a request that does not continue the conversation is the same agent's when it begins with the same instructions or
+  holds one of the recorded replies: then the context was rewritten, which is told, and marks the step. Any other is
+  another agent's: it is kept beside the steps, and so is a call that failed;
+- a message of the assistant that no recorded call gave was written by the program: its step has `llm_call_count` 0;
+- what cannot be recorded is refused before it is sent. What turns out so afterwards is a contradiction, and raised by
+  the next request or by the end of the block, never in the middle of the program's own call;
+- of a request the body is read, and nothing else: no header, so no key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby, takewhile
+from threading import RLock
+from typing import Any, NamedTuple
+
+from tracemark import digest
+from tracemark.digest import NotJSONError
+from tracemark.errors import UsageError
+from tracemark.harness.match import Contradiction
+from tracemark.harness.templates import EXCERPT
+from tracemark.runner import openai_messages as chat
+from tracemark.runner.answers import Calls
+from tracemark.runner.evidence import Evidence, Write
+from tracemark.runner.openai_stream import Reply
+from tracemark.runner.turns import Turns
+
+_NO_SAMPLING = frozenset(
+    {"messages", "tools", "model", "stream", "stream_options", "metadata", "user", "store", "safety_identifier"}
+    | {"prompt_cache_key", "prompt_cache_retention"}
+)
+"""Members of a request that are no parameter of the model's reply."""
+
+
+class Call(NamedTuple):
+    """One request, as its body was sent."""
+
+    body: dict[str, Any]
+    messages: list[dict[str, Any]]
+    keys: list[str]
+    """What equal messages share."""
+    tools: list[dict[str, Any]]
+
+
+class Following:
+    """Follows the conversation that the clients of one recording hold.
+
+    Args:
+        turns: writes the steps.
+        evidence: compares what is sent with what the harness gave.
+        runtime: counts the calls of the harness's context manager and recovery.
+        write: writes one event.
+        require: raises where the recording cannot go on here.
+    """
+
+    def __init__(
+        self, turns: Turns, evidence: Evidence, runtime: Calls, write: Write, require: Callable[[], None]
+    ) -> None:
+        self._turns = turns
+        self._evidence = evidence
+        self._runtime = runtime
+        self._write = write
+        self._require = require
+        self._lock = RLock()
+        self._keys: list[str] = []
+        self._head: list[str] = []
+        self._replies: set[str] = set()
+        self._known: set[str] = set()
+        self._tools: bytes | None = None
+        self._facts: dict[str, Any] = {}
+        self._models: list[str] = []
+        self._broken: tuple[Call, dict[str, Any]] | None = None
+        self._unanswered: Call | None = None
+        self._failure: Exception | None = None
+
+    def require(self, raw: bytes) -> None:
+        """Do nothing when a request can be recorded, before it is sent.
+
+        Args:
+            raw: the body.
+
+        Raises:
+            UsageError: when it cannot, or an earlier call could not be recorded.
+        """
+        self._require()
+        self._raise()
+        call = read(raw)
+        if call.body.get("n") not in (None, 1):
+            raise UsageError(f"n={call.body['n']}: nobody sees with which reply the run goes on", hint="ask for one")
+        if call.body.get("functions") is not None:
+            raise UsageError("functions: the form before tools cannot be recorded", hint="give tools=")
+        for number, (message, key) in enumerate(zip(call.messages, call.keys, strict=True)):
+            if key not in self._known:
+                chat.made(message, f"messages.{number}")
+
+    def replied(self, call: Call, reply: Reply) -> None:
+        """Record what the model replied; a reply that cannot be recorded is told later."""
+        with self._lock, self._told(call):
+            message = chat.message_of(reply.completion)
+            if message is None or reply.completion is None:
+                self._failed(call, {"error": chat.error_of(reply.error) or {"type": "no reply"}})
+            elif reply.is_whole:
+                self._record(call, message, reply.completion)
+            else:
+                self._settle_broken(None)
+                self._broken = (call, reply.completion)
+
+    def failed(self, call: Call, problem: Mapping[str, Any]) -> None:
+        """Record that a call gave no reply.
+
+        Args:
+            call: the request.
+            problem: `status`, the HTTP status, or `error`, an object with its `type`.
+        """
+        with self._lock, self._told(call):
+            self._failed(call, problem)
+
+    def settle(self) -> None:
+        """Record at the end what waited for another request: a reply that was broken off, and what got no reply."""
+        with self._lock:
+            if self._broken is not None:
+                with self._told(self._broken[0]):
+                    self._settle_broken(None, at_the_end=True)
+            waiting, self._unanswered = self._unanswered, None
+            if waiting is not None and self._is_own(waiting):
+                with self._told(waiting):
+                    self._take_in(waiting)
+
+    def raise_failure(self) -> None:
+        """Raise what could not be recorded, if anything could not.
+
+        Raises:
+            UsageError: then.
+        """
+        self._raise()
+
+    def _raise(self) -> None:
+        if self._failure is not None:
+            raise UsageError(
+                f"a call could not be recorded: {self._failure}",
+                hint="the trace is marked as contradicted; record such calls by hand, or keep them out of the run",
+            ) from self._failure
+
+    def _told(self, call: Call) -> _Told:
+        return _Told(self._keep_failure, call)
+
+    def _keep_failure(self, error: Exception) -> None:
+        self._failure = self._failure or error
+        text = f"a call of the model could not be recorded: {error}"
+        self._evidence.contradict(Contradiction("runtime", "recording", None, text[:EXCERPT]))
+
+    def _record(self, call: Call, message: dict[str, Any], completion: dict[str, Any], **more: Any) -> None:
+        self._settle_broken(call)
+        if not self._is_own(call):
+            self._beside("another-agent", call, request=call.body, response=completion)
+            return
+        self._unanswered = None
+        mark = self._take_in(call)
+        step = chat.reply_step(message, completion, str(call.body.get("model", "")))
+        sampling = self._sampling(call, completion)
+        extra = {**step.get("extra", {}), **sampling, **mark, **more}
+        self._turns.replied({**step, **({"extra": extra} if extra else {})})
+        key = chat.key(message)
+        self._keys = [*call.keys, key]
+        self._known.add(key)
+        self._replies.add(key)
+
+    def _failed(self, call: Call, problem: Mapping[str, Any]) -> None:
+        if self._is_own(call):
+            self._unanswered = call
+        self._beside("failed", call, **problem)
+
+    def _settle_broken(self, call: Call | None, *, at_the_end: bool = False) -> None:
+        """Record the reply that was broken off as a step, when `call` goes on from it or the run ends with it."""
+        if self._broken is None:
+            return
+        (earlier, completion), self._broken = self._broken, None
+        message = chat.message_of(completion) or {}
+        held = [*earlier.keys, chat.key(message)]
+        if at_the_end or (call is not None and call.keys[: len(held)] == held):
+            broken = {"boundary": "broken-off"}
+            self._record(earlier, message, completion, broken_off=True, context_management=broken)
+        else:
+            self._beside("broken-off", earlier, response=completion)
+
+    def _is_own(self, call: Call) -> bool:
+        if not self._keys or call.keys[: len(self._keys)] == self._keys:
+            return True
+        return _head(call) == self._head or not self._replies.isdisjoint(call.keys)
+
+    def _take_in(self, call: Call) -> dict[str, Any]:
+        """Write what a request adds to the conversation; return what marks the step of its reply."""
+        mark: dict[str, Any] = {}
+        if not self._keys:
+            self._head = _head(call)
+            self._evidence.sent(call.messages, call.tools)
+            added = call.messages
+        elif call.keys[: len(self._keys)] == self._keys:
+            added = call.messages[len(self._keys) :]
+        else:
+            mark = {"context_management": {"boundary": "replace"}}
+            self._tell_rewritten(call)
+            added = [each for each, key in zip(call.messages, call.keys, strict=True) if key not in self._known]
+        offered = digest.canonical(sorted(call.tools, key=digest.canonical))
+        if self._tools not in (None, offered):
+            self._evidence.offered_anew(call.tools)
+        self._tools = offered
+        self._write_messages(added)
+        self._keys = list(call.keys)
+        self._known.update(call.keys)
+        return mark
+
+    def _tell_rewritten(self, call: Call) -> None:
+        head, step = _head(call), self._turns.steps + 1
+        if head != self._head:
+            self._head = head
+            text = next((chat.text(each) for each, key in _headed(call) if key not in self._known), "")
+            if not self._evidence.gave(text):
+                said = f"the instructions changed during the run, and no template gave them: {text!r}"
+                self._evidence.contradict(Contradiction("prompt_templates", "system", step, said[:EXCERPT]))
+            return
+        at = next(
+            (number for number, pair in enumerate(zip(self._keys, call.keys, strict=False)) if pair[0] != pair[1]),
+            min(len(self._keys), len(call.keys)),
+        )
+        part = "recovery" if at == len(self._keys) - 1 else "context_manager"
+        if self._runtime.spend(part) or self._runtime.spend("context_manager"):
+            return
+        said = (
+            f"message {at} of the request is not the one of the conversation, and no {part} of the harness was called"
+        )
+        self._evidence.contradict(Contradiction("runtime", part, step, said))
+
+    def _write_messages(self, messages: list[dict[str, Any]]) -> None:
+        for is_answer, group in groupby(messages, lambda message: message.get("role") in chat.ANSWERS):
+            if not is_answer:
+                for message in group:
+                    self._turns.said(chat.made(message, "messages"))
+                continue
+            answers = list(group)
+            if not self._turns.answer(chat.results(answers)):
+                for message in answers:
+                    self._turns.said(chat.unasked(message))
+
+    def _sampling(self, call: Call, completion: dict[str, Any]) -> dict[str, Any]:
+        """Write model and parameters as facts of the run; return the parameters where they are others than before."""
+        name, answered = call.body.get("model"), completion.get("model")
+        sampling = {member: value for member, value in call.body.items() if member not in _NO_SAMPLING}
+        first = not self._facts
+        if first:
+            self._facts = {"sampling": sampling} if sampling else {}
+        if isinstance(name, str) and name not in self._models:
+            self._models.append(name)
+            revision = {"revision": answered} if isinstance(answered, str) and answered != name else {}
+            # a reader that asks for one model's traces is given none of two
+            self._facts["model"] = {"name": name, **revision} if first else {"name": " + ".join(self._models)}
+            self._write("facts", {"run": self._facts})
+        return {} if sampling == self._facts.get("sampling", {}) else {"sampling": sampling}
+
+    def _beside(self, kind: str, call: Call, **members: Any) -> None:
+        """Write a call that gave no step."""
+        model = {"model": call.body["model"]} if isinstance(call.body.get("model"), str) else {}
+        self._write("call", {"call": chat.plain({"after": self._turns.steps, "kind": kind, **model, **members})})
+
+
+class _Told:
+    """A `with` block whose error is kept for later: the program's own call is not to fail by it."""
+
+    def __init__(self, keep: Callable[[Exception], None], call: Call) -> None:
+        self._keep = keep
+        self._call = call
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self._keep(error)
+        return True
+
+
+def read(raw: bytes) -> Call:
+    """Return the request of a body.
+
+    Raises:
+        UsageError: when it is none of the chat API.
+    """
+    try:
+        body = digest.loads(raw).value
+    except NotJSONError as problem:
+        raise UsageError(f"the request is no JSON: {problem}") from None
+    if not isinstance(body, dict):
+        raise UsageError("the request is no object")
+    messages, tools = body.get("messages"), body.get("tools")
+    for what, listed in (("messages", messages), ("tools", [] if tools is None else tools)):
+        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+            raise UsageError(f"{what}: a list of objects is needed")
+    listed = list(messages or ())
+    return Call(body, listed, [chat.key(message) for message in listed], tools or [])
+
+
+def _headed(call: Call) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the messages in front of the first that is no instruction; without instructions, the first message."""
+    pairs = list(zip(call.messages, call.keys, strict=True))
+    yield from list(takewhile(lambda pair: pair[0].get("role") in chat.INSTRUCTIONS, pairs)) or pairs[:1]
+
+
+def _head(call: Call) -> list[str]:
+    return [key for _, key in _headed(call)]
