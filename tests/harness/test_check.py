@@ -182,9 +182,11 @@ def test_an_entry_that_is_not_defined_is_an_error(desk, text, attribute):
     assert "observation_handlers 'redact'" in found.message
 
 
-def test_a_schema_from_an_entry_is_reported_as_not_supported(desk):
+def test_a_schema_from_a_signature_that_gives_none_is_an_error(desk):
     desk.replace("harness.yaml", "schema: tools/look_up.json, ", "")
-    assert [code for code, _ in findings(desk)] == ["manifest-unsupported"]
+    desk.replace("logic/tools.py", "look_up(id)", "look_up(*ids)")
+    (found,) = [one for one in check_folder(desk.path) if one.severity is Severity.ERROR]
+    assert (found.code, "*ids" in found.message) == ("schema-invalid", True)
 
 
 def alike(*versions):

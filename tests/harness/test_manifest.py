@@ -145,9 +145,15 @@ def test_two_parts_of_one_name_are_an_error():
 
 
 @pytest.mark.parametrize("schema", ["", "schema: entry, "])
-def test_a_schema_from_an_entry_is_not_supported_yet(schema):
+def test_a_tool_with_an_entry_alone_has_its_schema_from_it(schema):
     text = f"tool_bindings:\n  a: {{{schema}entry: 'a.py:f'}}\n"
-    assert problems(HEAD + text) == [("manifest-unsupported", "3:3")]
+    manifest = read((HEAD + text).encode()).manifest
+    assert manifest is not None
+    assert manifest.tool_bindings["a"].definition == "entry"
+
+
+def test_a_tool_with_neither_schema_nor_entry_is_an_error():
+    assert problems(HEAD + "tool_bindings:\n  a: {mutates: true}\n") == [("manifest-invalid", "3:3")]
 
 
 def test_values_keep_the_type_that_yaml_gives_them():

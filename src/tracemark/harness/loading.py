@@ -19,9 +19,10 @@ from tracemark.harness import closure, includes, manifest
 from tracemark.harness.fingerprint import Place, Sources, identify, normal, plain, schema, schema_repairs
 from tracemark.harness.folder import PACKAGE, ROOT, HarnessFolder, RefusedFileError
 from tracemark.harness.names import RENAME, reserved
+from tracemark.harness.signature import SignatureError, schema_of
 from tracemark.harness.tools import ToolSchemaError
 from tracemark.harness.version import Harness
-from tracemark.model.harness import MANIFEST_NAME, ORDERED, Manifest
+from tracemark.model.harness import DERIVED, MANIFEST_NAME, ORDERED, Manifest, ToolBinding
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,16 @@ def examine(folder: Path) -> Examined:
     return _Loading(HarnessFolder(folder)).run()
 
 
+def assemble(folder: HarnessFolder, described: Manifest) -> Examined:
+    """Make a harness of a manifest that stands in no file, and say everything wrong with it in place of raising.
+
+    Args:
+        folder: where the files are looked up, its bases added; `roots` and `packages` of the manifest are not read.
+        described: the manifest.
+    """
+    return _Loading(folder).assemble(described, manifest.Reading(described))
+
+
 class _Loading:
     """One reading of one folder."""
 
@@ -85,11 +96,15 @@ class _Loading:
         read = self._manifest()
         if read is None:
             return self._failed()
-        described, places = read
-        self._bases(described, places)
+        self._bases(*read)
+        return self.assemble(*read)
+
+    def assemble(self, described: Manifest, places: manifest.Reading) -> Examined:
+        """Read the files that a manifest names, and identify what they make."""
         self._prompts(described, places)
         self._schemas(described, places)
         self._entries(described, places)
+        described = self._derived(described, places)
         self._templates(described, places)
         unassigned = self._closed_world()
         if self.problems:
@@ -144,6 +159,8 @@ class _Loading:
 
     def _schemas(self, described: Manifest, places: manifest.Reading) -> None:
         for name, tool in described.tool_bindings.items():
+            if tool.definition == DERIVED and tool.entry is not None:
+                continue
             where = places.where(("tool_bindings", name, "schema"))
             if isinstance(tool.definition, str):
                 if not self._member(tool.definition, where):
@@ -176,6 +193,25 @@ class _Loading:
             self.closures[entry] = found.modules
             if found.incomplete:
                 self.incomplete.setdefault(component, []).append(part)
+
+    def _derived(self, described: Manifest, places: manifest.Reading) -> Manifest:
+        """Return the manifest with the schemas written out that are left to the signatures of entries."""
+        tools: dict[str, ToolBinding] = {}
+        for name, tool in described.tool_bindings.items():
+            if tool.definition != DERIVED or tool.entry is None:
+                continue
+            # an entry without a file is a problem that has been told
+            key = self.closures[tool.entry].get(closure.module_name(tool.entry), "")
+            if key.endswith(".py"):
+                try:
+                    made = schema_of(self.folder.files[key], tool.entry.rpartition(":")[2], name, tool.parameters)
+                except SignatureError as error:
+                    where = places.where(("tool_bindings", name, "schema"))
+                    message = f"tool {name!r}: no schema can be made of {tool.entry!r}: {error}"
+                    self.problems.append(finding("schema-invalid", where, message, "write the schema out"))
+                else:
+                    tools[name] = tool.model_copy(update={"definition": made})
+        return described.model_copy(update={"tool_bindings": {**described.tool_bindings, **tools}})
 
     def _templates(self, described: Manifest, places: manifest.Reading) -> None:
         for index, prompt in enumerate(described.prompt_templates):

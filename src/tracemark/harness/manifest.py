@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from tracemark.findings import Finding, finding
 from tracemark.harness.names import RENAME, reserved
 from tracemark.model.faults import reason_of
-from tracemark.model.harness import MANIFEST_FORMAT, MANIFEST_NAME, ORDERED, Manifest, known_keys
+from tracemark.model.harness import DERIVED, MANIFEST_FORMAT, MANIFEST_NAME, ORDERED, Manifest, known_keys
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node
@@ -86,7 +86,7 @@ def read(raw: bytes) -> Reading:
         hint = f"begin the file with `format: {MANIFEST_FORMAT}`; another format may need another tracemark"
         reading.problem("manifest-invalid", reading.where(("format",)), message, hint)
         return reading
-    _unsupported(value, reading)
+    _leave_to_entries(value)
     _repeated_names(value, reading)
     try:
         manifest = Manifest.model_validate(value)
@@ -195,18 +195,12 @@ def _where(node: Node) -> str:
     return f"{MANIFEST_NAME}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
 
 
-def _unsupported(value: dict[str, Any], reading: Reading) -> None:
-    """Name the tools that leave their schema to their entry, and take them out of the further checks."""
+def _leave_to_entries(value: dict[str, Any]) -> None:
+    """Write down that the schema of a tool without one is made of its entry's signature."""
     tools = value.get("tool_bindings")
-    if not isinstance(tools, dict):
-        return
-    for name, tool in tools.items():
-        if isinstance(tool, dict) and tool.get("entry") is not None and tool.get("schema") in (None, "entry"):
-            place = ("tool_bindings", name)
-            message = f"tool {name!r}: a schema made from the entry's signature is not supported yet"
-            reading.problem("manifest-unsupported", reading.where(place), message)
-            # whatever else is wrong with this tool is still worth saying
-            tool["schema"] = {}
+    for tool in tools.values() if isinstance(tools, dict) else ():
+        if isinstance(tool, dict) and tool.get("entry") is not None and tool.get("schema") is None:
+            tool["schema"] = DERIVED
 
 
 def _repeated_names(value: dict[str, Any], reading: Reading) -> None:

@@ -26,6 +26,9 @@ MANIFEST_FORMAT = "tracemark/harness/1"
 MANIFEST_NAME = "harness.yaml"
 """The file that makes a folder a harness version."""
 
+DERIVED = "entry"
+"""What `schema` says of a tool with an entry whose schema is made from the signature of that entry."""
+
 ORDERED = ("prompt_templates", "observation_handlers")
 """The components in which the order of the parts counts."""
 
@@ -116,7 +119,8 @@ class ToolBinding(_Value):
     """One tool that the agent may call, with the schema it is shown and the code behind it."""
 
     definition: PathText | dict[str, Any] = Field(alias="schema")
-    """The member `schema`: a JSON file, or the schema itself, in any provider's wrapper."""
+    """The member `schema`: a JSON file, the schema itself in any provider's wrapper, or `entry` (the default where there
+    is one): made from the entry's signature. Reading a folder writes such a schema out."""
     entry: Entry | None = None
     """The code that runs; None when the tool runs elsewhere."""
     mutates: bool = False
