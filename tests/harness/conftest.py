@@ -1,7 +1,12 @@
 """A small harness folder that tests change in one place each."""
 
+import importlib
 import json
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -120,3 +125,56 @@ def matcher(tmp_path: Path) -> Any:
         return Matcher(load(folder))
 
     return make
+
+
+class Lab:
+    """Modules that this process has imported, and harness folders that declare what is in them.
+
+    Args:
+        path: an empty folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.src = path / "src"
+        self.src.mkdir()
+
+    def write(self, name: str, text: str, below: str = "src") -> Path:
+        """Write a module's file."""
+        path = self.path / below / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def load(self, name: str, text: str) -> ModuleType:
+        """Write a module and import it."""
+        self.write(name, text)
+        importlib.invalidate_caches()
+        return importlib.import_module(name.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+
+    def forget(self) -> None:
+        """Take what was imported from here out of the process."""
+        for name, module in list(sys.modules.items()):
+            places = [getattr(module, "__file__", None) or "", *getattr(module, "__path__", [])]
+            if any(place.startswith(f"{self.path}/") for place in places):
+                del sys.modules[name]
+
+    def declare(self, name: str = "declared", files: dict[str, str] | None = None, **members: Any) -> Harness:
+        """Load a version that declares the members, `src` being a root of it."""
+        folder = self.path / "versions" / name
+        value = {"format": "tracemark/harness/1", "roots": ["../../src"], **members}
+        # YAML knows no pairs of escapes, and no control characters that are not escaped
+        text = re.sub("[\x7f-\uffff]", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+        for path, text in {"harness.yaml": text, **(files or {})}.items():
+            self.write(path, text, f"versions/{name}")
+        return load(folder)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    made = Lab(tmp_path)
+    # a byte-code file is found by the second of its source, and tests write a source twice within one
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(str(made.src))
+    yield made
+    made.forget()

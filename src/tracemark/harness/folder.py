@@ -272,7 +272,8 @@ def _names(folder: Path) -> frozenset[str]:
 
 
 def _read(base: Base, path: str, key: str) -> bytes:
-    limit = base.folder / base.only if base.only else base.folder
+    # a package may be a single module; what it is called with its suffix is then all of it
+    limit = base.folder / path.partition("/")[0] if base.only else base.folder
     try:
         real = (base.folder / path).resolve()
         if not real.is_relative_to(limit):

@@ -1,0 +1,226 @@
+"""Is a module that this process has loaded still what its file says?
+
+A file can be edited after it was imported, and a name in a loaded module can be given something else. What then runs is
+not what the file says, and a digest of the file would be a made-up one. So the file is compiled (never run), and what
+it says is compared with what the module holds:
+
+- functions and methods, whole: instructions, constants, names and lines, by the compiled code;
+- names that are given a written-out value once, and defaults of parameters that are written out;
+- the base classes of classes.
+
+What a module computes when it is loaded is not compared: nobody can without running it again.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from tracemark.harness.definition import Definition
+from tracemark.harness.source import UnparsableError, parse
+
+_PLAIN = (bool, bytes, dict, float, int, list, set, str, tuple, type(None))
+_MISSING = object()
+
+
+def difference(module: ModuleType, raw: bytes, path: str) -> str | None:
+    """Return what in a loaded module is not what its file says, as the end of a sentence; None when nothing is.
+
+    Args:
+        module: the module.
+        raw: the bytes of its file as they are now.
+        path: the path of its file, links resolved.
+    """
+    try:
+        body = parse(raw).body
+        code = compile(raw, path, "exec", dont_inherit=True)
+    except (UnparsableError, SyntaxError, ValueError, RecursionError) as error:
+        return f"the file does not compile: {error}"
+    comparison = _Comparison(body, code, path)
+    return next(comparison.differences(body, vars(module), ""), None)
+
+
+def unwrapped(value: object) -> tuple[list[object], object]:
+    """Return the wrappers around a function that say what they wrap, outermost first, and what is innermost."""
+    layers: list[object] = []
+    while "__wrapped__" in getattr(value, "__dict__", {}) and len(layers) < 100:
+        layers.append(value)
+        value = value.__wrapped__  # type: ignore[attr-defined]
+    return layers, value
+
+
+class _Comparison:
+    """One comparison of one module with its file."""
+
+    def __init__(self, body: list[ast.stmt], code: CodeType, path: str) -> None:
+        self.path = path
+        self.module = body
+        self.codes: dict[str, list[tuple[Any, ...]]] = {}
+        for inner in _nested(code):
+            self.codes.setdefault(inner.co_qualname, []).append(_content(inner))
+
+    @cached_property
+    def rebound(self) -> set[str]:
+        """Names that a function may give another value."""
+        return {name for node in _nodes(self.module) if isinstance(node, ast.Global) for name in node.names}
+
+    def differences(self, body: list[ast.stmt], held: Mapping[str, Any], inside: str) -> Iterator[str]:
+        """Yield what differs between statements of a module or class and what it holds."""
+        bound = Counter(_bindings(body))
+        for node in body:
+            if isinstance(node, Definition):
+                if bound[node.name] == 1 and not (not inside and node.name in self.rebound):
+                    yield from self._definition(node, held, inside)
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                name = _target(node)
+                if name is not None and bound[name] == 1 and not (not inside and name in self.rebound):
+                    yield from _value(node, name, held, inside)
+        for name, value in held.items():
+            for function in _functions(value):
+                if self._is_here(function) and not self._is_known(function):
+                    yield f"`{inside}{name}` is not what the file says by now"
+
+    def _definition(self, node: Definition, held: Mapping[str, Any], inside: str) -> Iterator[str]:
+        owner = inside.rstrip(".").rpartition(".")[2].lstrip("_")
+        mangled = f"_{owner}{node.name}" if owner and node.name[:2] == "__" != node.name[-2:] else node.name
+        value = held.get(mangled, _MISSING)
+        shown = f"`{inside}{node.name}`"
+        if value is _MISSING:
+            if not node.decorator_list:
+                yield f"the file defines {shown}, and the module does not hold it"
+        elif isinstance(node, ast.ClassDef):
+            if isinstance(value, type) and value.__qualname__ == inside + node.name:
+                yield from self._bases(node, value, held, shown)
+                yield from self.differences(node.body, vars(value), f"{inside}{node.name}.")
+            elif not node.decorator_list:
+                yield f"{shown} is another class than the file defines"
+        else:
+            functions = list(_functions(value))
+            if not node.decorator_list and not (functions and self._is_here(functions[0])):
+                yield f"{shown} was replaced by something else"
+            for function in functions:
+                if self._is_here(function) and _other_defaults(node, function):
+                    yield f"{shown} has other defaults than the file says"
+
+    def _bases(self, node: ast.ClassDef, value: type, held: Mapping[str, Any], shown: str) -> Iterator[str]:
+        bases = [_resolved(base, held) for base in node.bases]
+        if all(isinstance(base, type) for base in bases) and not node.decorator_list:
+            expected = tuple(bases) or (object,)
+            if expected != value.__bases__ and not node.keywords:
+                yield f"{shown} has other base classes than the file says"
+
+    def _is_here(self, function: FunctionType) -> bool:
+        return os.path.realpath(function.__code__.co_filename) == self.path
+
+    def _is_known(self, function: FunctionType) -> bool:
+        return _content(function.__code__) in self.codes.get(function.__code__.co_qualname, [])
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    pending = [code]
+    while pending:
+        found = pending.pop()
+        yield found
+        pending += [constant for constant in found.co_consts if isinstance(constant, CodeType)]
+
+
+def _content(code: CodeType) -> tuple[Any, ...]:
+    """Return what makes two pieces of compiled code equal, whatever file they say they come from."""
+    constants = tuple(
+        _content(one) if isinstance(one, CodeType) else (type(one).__name__, repr(one)) for one in code.co_consts
+    )
+    names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_firstlineno)
+    return (code.co_code, constants, names, counts, tuple(code.co_lines()))
+
+
+def _functions(value: object) -> Iterator[FunctionType]:
+    """Yield the functions that a value in a module or a class is made of, without their wrappers."""
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    for one in (value.fget, value.fset, value.fdel) if isinstance(value, property) else (value,):
+        _, inner = unwrapped(one)
+        if isinstance(inner, FunctionType):
+            yield inner
+
+
+def _value(node: ast.Assign | ast.AnnAssign, name: str, held: Mapping[str, Any], inside: str) -> Iterator[str]:
+    """Yield that a name holds another value than the one that is written out for it."""
+    expected = _written_out(node.value)
+    if expected is _MISSING or expected in ([], {}, set()):
+        # what begins empty is there to be filled
+        return
+    value = held.get(name, _MISSING)
+    if inside and type(value) not in _PLAIN:
+        # enumerations, models and slots make something of their own of it
+        return
+    if type(value) is not type(expected) or repr(value) != repr(expected):
+        yield f"`{inside}{name}` is not what the file says by now"
+
+
+def _written_out(node: ast.expr | None) -> Any:
+    try:
+        return ast.literal_eval(node) if node is not None else _MISSING
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return _MISSING
+
+
+def _other_defaults(node: ast.FunctionDef | ast.AsyncFunctionDef, function: FunctionType) -> bool:
+    given = function.__defaults__ or ()
+    by_name = function.__kwdefaults__ or {}
+    named = {
+        arg.arg: default for arg, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default
+    }
+    if len(given) != len(node.args.defaults) or by_name.keys() != named.keys():
+        return True
+    pairs = [*zip(node.args.defaults, given, strict=True), *((named[name], by_name[name]) for name in named)]
+    written = [(_written_out(default), value) for default, value in pairs]
+    return any(
+        expected is not _MISSING and expected not in ([], {}, set()) and repr(expected) != repr(value)
+        for expected, value in written
+    )
+
+
+def _target(node: ast.Assign | ast.AnnAssign) -> str | None:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+
+
+def _bindings(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names that statements bind or delete, a name as often as it is; those within definitions are theirs."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Definition):
+            yield node.name
+            continue
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            # it stands for two: what is added to is no longer what was written out
+            yield node.target.id
+        pending += ast.iter_child_nodes(node)
+
+
+def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    for statement in body:
+        yield from ast.walk(statement)
+
+
+def _resolved(node: ast.expr, held: Mapping[str, Any]) -> object:
+    """Return what a dotted name leads to in a module, or `_MISSING`; built-in names are found too."""
+    if isinstance(node, ast.Attribute):
+        return getattr(_resolved(node.value, held), node.attr, _MISSING)
+    if isinstance(node, ast.Name):
+        found = held.get(node.id, _MISSING)
+        builtins = held.get("__builtins__", {})
+        table = builtins if isinstance(builtins, dict) else vars(builtins)
+        return table.get(node.id, _MISSING) if found is _MISSING else found
+    return _MISSING
