@@ -12,7 +12,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
@@ -69,10 +69,18 @@ def document(trajectory: bytes, said: Sequence[Mapping[str, JSON]], trace_id: st
         carried["null_extra"] = True
     elif extra == {}:
         carried["empty_extra"] = True
-    elif extra is not _ABSENT and "tracemark" in extra:
-        carried["original"] = extra["tracemark"]
-    kept = {} if extra is None or extra is _ABSENT else extra
+    kept = {} if extra is None or extra is _ABSENT else dict(extra)
+    if "tracemark" in kept:
+        # a level deeper it might be too deep to be read again
+        carried["original"] = _free("original_tracemark", kept)
+        kept[carried["original"]] = kept["tracemark"]
     return digest.canonical({**root, "extra": {**kept, "tracemark": carried}}, finite=True)[:-1] + rest
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _parted(trajectory: bytes) -> tuple[dict[str, JSON], bytes]:

@@ -12,7 +12,7 @@ are missing. Each is named in `source.repairs`.
 
 `extra.tracemark` holds `run`, `outcome`, `harness` (the stamp), `trajectory` (the id of the trace whose stamp it is),
 `further` (statements that disagree with these), `decided` (the stamp is no statement, but what people decided where it
-comes from), `original` (what stood in its place), `empty_extra` and `null_extra`,
+comes from), `original` (which member of `extra` stood in its place), `empty_extra` and `null_extra`,
 all optional. A stamp that names another trajectory than the one read here, or none, keeps its digests, but its evidence
 falls to `claimed`. A document that an export wrote and nobody changed gives its trace again as it was: nothing beside
 it, and nothing that it shows, adds to what it carries.
@@ -185,6 +185,7 @@ class AtifImporter(Importer):
             observed=observed(walked.content, main_agent=run.get("role") != "subagent"),
             where=document.where,
             findings=tuple(finding(code, document.where, text) for code, text in _doubts(carried, trial)),
+            further=carried.further_lowered(),
         )
 
     def _whole(

@@ -55,6 +55,11 @@ class Carried:
         repairs.append("the carried stamp was not made for this trajectory: its evidence counts as claimed")
         return _lowered(self.stamp)
 
+    def further_lowered(self) -> tuple[dict[str, Any], ...]:
+        """Return the further statements, for a document that is not as an export wrote it."""
+        stamps = ({"harness": _lowered(said["harness"])} if "harness" in said else {} for said in self.further)
+        return tuple({**said, **stamp} for said, stamp in zip(self.further, stamps, strict=True))
+
 
 def take(document: dict[str, Any]) -> Carried:
     """Remove `extra.tracemark` from `document` and return what it said.
@@ -78,8 +83,8 @@ def take(document: dict[str, Any]) -> Carried:
 def _put_back(document: dict[str, Any], extra: dict[str, Any], carried: dict[str, Any]) -> None:
     """Make the root's `extra` what it was before the export."""
     del extra["tracemark"]
-    if "original" in carried:
-        extra["tracemark"] = carried["original"]
+    if carried.get("original") in extra:
+        extra["tracemark"] = extra.pop(carried["original"])
     elif not extra and carried.get("null_extra"):
         document["extra"] = None
     elif not extra and not carried.get("empty_extra"):

@@ -44,8 +44,8 @@ class CarriedFacts(Value):
     """True when the document had an `extra` before the export, and nothing in it."""
     null_extra: Maybe[Literal[True]] = None
     """True when its `extra` was null."""
-    original: Any = None
-    """What its `extra` held under the name `tracemark` and was no export's, when it is present; it goes back there."""
+    original: Maybe[str] = None
+    """Name of the member of `extra` that held this place, was no export's, and goes back; None when there is none."""
     decided: Maybe[Literal[True]] = None
     """True when the stamp is what people decided, and no statement: where the trace is known it says nothing."""
     further: Maybe[list[CarriedStatement]] = None
