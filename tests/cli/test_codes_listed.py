@@ -24,6 +24,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "harness diff": ["harness", "diff", "desk_a", "desk_a"],
     "harness check": ["harness", "check"],
     "harness accept": ["harness", "accept", "desk_a", "--reason", "again"],
+    "harness impact": ["harness", "impact", "desk_a", "desk_b"],
     "harness equivalent": ["harness", "equivalent", "desk_a", "desk_b", "--reason", "alike", "--force"],
     "ingest": ["ingest", "inbox/first", "--harness", "desk_a"],
     "traces list": ["traces", "list"],

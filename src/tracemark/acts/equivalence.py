@@ -68,8 +68,8 @@ class Withdrawn(Report):
 
     fingerprints: list[str]
     """The two fingerprints, sorted."""
-    entries: dict[str, str]
-    """Digest of each ledger entry that was written to the fingerprints, separated by spaces, that it is about."""
+    entries: list[str]
+    """Digests of the ledger entries, one for each set of fingerprints that was declared."""
     count_as_one: bool
     """Whether the two count as one all the same, through others."""
 
@@ -155,8 +155,7 @@ def withdraw(root: Path, first: str, second: str, reason: str, clock: Clock) -> 
     one, other = sorted(pair)
     through = other in left.equivalent_to(one)
     findings = [_still_one(left, pair)] if through else []
-    written = {entry.digest: " ".join(entry.decision.subject["fingerprints"]) for entry in entries}
-    return Withdrawn(tuple(findings), sorted(pair), written, through)
+    return Withdrawn(tuple(findings), sorted(pair), [entry.digest for entry in entries], through)
 
 
 def derived_again(corpus: Corpus) -> DerivedAgain:

@@ -52,6 +52,7 @@ COMMANDS: dict[str, Entry] = {
     "harness diff": Entry("Show in which parts two harness versions differ.", _FILES),
     "harness check": Entry("Check harness versions for everything that weakens a fingerprint.", _FILES),
     "harness accept": Entry("Make a harness version the accepted one.", _LEDGER),
+    "harness impact": Entry("Tell which stored traces a change of tool schemas makes useless.", _BOTH),
     "harness equivalent": Entry("Let exports treat two harnesses as one.", _BOTH),
     "ingest": Entry("Read traces from PATHS into the store.", (*_STORE, NothingReadableError)),
     "traces list": Entry("List stored traces.", _BOTH),

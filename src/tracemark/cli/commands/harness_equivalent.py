@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tracemark.acts import equivalence
-from tracemark.cli.arguments import HarnessArgument, Output, OutputOption, ReasonOption, corpus
+from tracemark.cli.arguments import Output, OutputOption, ReasonOption, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
 from tracemark.clock import SystemClock
@@ -17,8 +17,10 @@ from tracemark.findings import Report
 
 def command(
     ctx: typer.Context,
-    first: HarnessArgument,
-    second: HarnessArgument,
+    pair: Annotated[
+        tuple[str, str],
+        typer.Argument(metavar="A B", help="Two harnesses, each by a name or a fingerprint."),
+    ],
     reason: ReasonOption,
     force: Annotated[bool, typer.Option("--force", help="Declare it whatever differs; manifests say so.")] = False,
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Take the declaration back.")] = False,
@@ -39,7 +41,7 @@ def command(
     answer: Report
     with working("harness equivalent"):
         if withdraw:
-            answer = equivalence.withdraw(corpus(ctx), first, second, reason, SystemClock())
+            answer = equivalence.withdraw(corpus(ctx), *pair, reason, SystemClock())
         else:
-            answer = equivalence.equivalent(corpus(ctx), first, second, reason, SystemClock(), force=force)
+            answer = equivalence.equivalent(corpus(ctx), *pair, reason, SystemClock(), force=force)
     return show(answer, output)
