@@ -17,6 +17,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.harness.match import Content, Matcher, fits
+from tracemark.importers.content import observed as content_observed
 
 _OUTCOME = b',"outcome":'
 _SUBAGENT = b'"role":"subagent"'
@@ -65,14 +66,17 @@ def _stamp_in(line: bytes) -> bytes:
 def _common(beginning: bytes, content: Content) -> Content:
     """Return what all traces whose lines begin so have in common with one whose content is given."""
     try:
-        observed: dict[str, Any] = digest.load_canonical(beginning + b"}")["harness"].get("observed") or {}
+        stamped: dict[str, Any] = digest.load_canonical(beginning + b"}")["harness"].get("observed") or {}
     except digest.NotJSONError:
         # a part of that name cut the stamp short, so nothing is known to be common
         return Content()
-    prompts = observed.get("prompt_templates") or []
+    # what an importer recovered in another way says less of what was sent
+    shown = content_observed(content)
+    prompts = stamped.get("prompt_templates") or []
     common = Content(recorded=content.recorded)
-    if prompts and all(shown["form"] == "rendered" for shown in prompts):
+    if prompts == shown.get("prompt_templates") and all(entry["form"] == "rendered" for entry in prompts):
         common.messages = [message for message in content.messages if message[0] == "system" and message[1]]
-    if any(shown["form"] == "schema" for shown in observed.get("tool_bindings") or []):
+    tools = stamped.get("tool_bindings") or []
+    if tools == shown.get("tool_bindings") and any(entry["form"] == "schema" for entry in tools):
         common.tools, common.tools_key = content.tools, content.tools_key
     return common

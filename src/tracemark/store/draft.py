@@ -60,7 +60,7 @@ class SegmentDraft:
             # a file of our own, in a private folder, written a moment ago
             projections, locations = pickle.loads(_rows_of(self.temporary).read_bytes())  # noqa: S301
             self._rows = (
-                tuple([Projection(TraceRow._make(row), supersedes, text) for row, supersedes, text in projections]),
+                tuple([Projection(TraceRow._make(row), *others) for row, *others in projections]),
                 tuple([Location._make(location) for location in locations]),
             )
         return self._rows
@@ -120,7 +120,7 @@ class DraftWriter:
 
 def _draft(packed: Packed, partition: str, projections: list[Projection]) -> SegmentDraft:
     # plain tuples are written in a third of the time that named ones take
-    rows = [(tuple(p.row), p.supersedes, p.text) for p in projections], [tuple(place) for place in packed.locations]
+    rows = [(tuple(p.row), *p[1:]) for p in projections], [tuple(place) for place in packed.locations]
     _rows_of(packed.temporary).write_bytes(pickle.dumps(rows, protocol=pickle.HIGHEST_PROTOCOL))
     return SegmentDraft(packed.temporary, packed.name, partition, packed.size)
 

@@ -116,6 +116,25 @@ def joined_anew(db: Database) -> None:
     db.execute(_STATED_AGAIN)
 
 
+_SHOWN = """
+    CREATE TABLE halves (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+    CREATE TABLE shown (trace BLOB NOT NULL, half INTEGER NOT NULL, file INTEGER NOT NULL);
+    CREATE INDEX shown_file ON shown (file);
+"""
+
+
+@STEPS()
+def observed_halves(db: Database) -> None:
+    """What traces without a harness show of one; all files are entered again."""
+    for statement in _SHOWN.split(";"):
+        if statement.strip():
+            db.execute(statement)
+    for table in (*_ENTERED, "sources", *_DERIVED):
+        db.table(table).delete_where()
+    db.execute("INSERT INTO search (search) VALUES ('delete-all')")
+    db.execute("DELETE FROM meta WHERE key = 'watermark'")
+
+
 def apply(connection: sqlite3.Connection, version: int) -> None:
     """Bring the catalogue behind `connection` to the newest schema, and mark it with `version`."""
     STEPS.apply(Database(connection))

@@ -121,6 +121,8 @@ class Projection(NamedTuple):
     """Ids of traces that this one replaces."""
     text: str
     """What `find` searches: task, first user message, last message, tool names."""
+    shown: str = ""
+    """Canonical JSON of what the content shows of a harness that nobody names; empty where one is named."""
 
 
 def project(line: Mapping[str, JSON], trace_id: str, head: bytes | None = None) -> Projection:
@@ -148,7 +150,14 @@ def project(line: Mapping[str, JSON], trace_id: str, head: bytes | None = None) 
         _text(source.get("importer")),
         _text(source.get("importer_version")),
     )
-    return Projection(row, tuple(source.get("supersedes") or ()), text)
+    return Projection(row, tuple(source.get("supersedes") or ()), text, _shown(line["harness"]))
+
+
+def _shown(harness: Mapping[str, JSON]) -> str:
+    """Return the observed half of a stamp without a fingerprint as text; empty for any other stamp."""
+    if (harness.get("declared") or {}).get("fingerprint") is not None:
+        return ""
+    return storable(digest.canonical(harness.get("observed") or {}).decode())
 
 
 def project_line(line: bytes, *, everything: bool = False, value: JSON = None) -> Projection:

@@ -6,7 +6,7 @@ files.
 """
 
 from tracemark.store.catalogue.contents import SCHEMA, CatalogueError, Stored, UnusableError, is_damage
-from tracemark.store.catalogue.reader import Apart, Plain, Reader, Restated
+from tracemark.store.catalogue.reader import Apart, Foreign, Plain, Reader, Restated
 from tracemark.store.catalogue.writer import Catalogue
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Apart",
     "Catalogue",
     "CatalogueError",
+    "Foreign",
     "Plain",
     "Reader",
     "Restated",

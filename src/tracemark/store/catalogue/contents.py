@@ -22,7 +22,7 @@ from tracemark.store.annotations import OUTCOMES, STAMPS, SourceRow
 from tracemark.store.row import TraceRow
 from tracemark.store.segment import Location
 
-SCHEMA = 3
+SCHEMA = 4
 """How many steps `migrations` has; `user_version` of a catalogue that is up to date."""
 
 CatalogueError = sqlite3.Error
@@ -42,6 +42,7 @@ LINKS = {
     "superseded": ("old", "kind", "trace"),
     "exported": ("trace", "annotation"),
     "sources": SourceRow._fields,
+    "shown": ("trace", "(SELECT text FROM halves WHERE number = half)"),
 }
 """Tables of what the lines of a file say of other lines, and their columns beside that of the file."""
 

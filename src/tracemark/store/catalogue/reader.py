@@ -52,6 +52,33 @@ _STANDING = (
 """Traces with their present state and what replaces them; a state is never held for more than one row."""
 
 
+_SHOWN = (
+    "traces JOIN shown ON shown.trace = traces.id AND shown.file = traces.file"
+    " JOIN halves ON halves.number = shown.half"
+)
+_NAMELESS = (
+    "fingerprint IS NULL AND role IS NOT 'subagent' AND traces.id NOT IN (SELECT old FROM replaced)"
+    " AND traces.id NOT IN (SELECT id FROM restated WHERE fields ->> 'fingerprint' IS NOT NULL)"
+    " AND hex(traces.id) NOT IN (SELECT value FROM json_each(?))"
+)
+"""What holds for traces of the agent itself that have no harness."""
+
+
+class Foreign(NamedTuple):
+    """Traces without a harness that show the same of one."""
+
+    half: str
+    """What they show: the observed half of their stamps as canonical JSON, `{}` for nothing."""
+    format: str | None
+    """Format of their sources."""
+    traces: int
+    """How many there are."""
+    tasks: int
+    """How many tasks they are of; those without one are not counted."""
+    first: bytes
+    """The lowest id among them."""
+
+
 class Apart:
     """Which traces must be looked at one by one; of all others it is enough to count them.
 
@@ -233,6 +260,36 @@ class Reader(Contents):
             found.add(digest.load_canonical(text.encode())["fingerprint"])
         return found - {None}
 
+    def foreign(self, but: Iterable[bytes]) -> Iterator[Foreign]:
+        """Yield what the newest traces that no statement gives a harness show of one, equal ones together.
+
+        Args:
+            but: ids of traces that are left out, since somebody decided about them.
+        """
+        query = (
+            f"SELECT text, format, count(*), count(DISTINCT task), min(id) FROM {_SHOWN}"
+            f" WHERE {_NAMELESS} GROUP BY half, format ORDER BY min(id)"
+        )
+        yield from map(Foreign._make, self._db.execute(query, (_listed(but),)))
+
+    def confirmed(self, but: Iterable[bytes]) -> set[tuple[str, str, str]]:
+        """Return component, part and digest of what traces of more than one task show alike, as `foreign` counts them.
+
+        Only rendered texts and such as values were taken out of are looked at; other digests need no second task.
+        """
+        query = (
+            "SELECT c.key, e.value ->> 'part', e.value ->> 'digest' FROM"
+            f" {_SHOWN}, json_each(text) AS c, json_each(c.value) AS e"
+            f" WHERE {_NAMELESS} AND e.value ->> 'form' IN ('rendered', 'substituted')"
+            " GROUP BY c.key, e.value ->> 'part', e.value ->> 'digest' HAVING count(DISTINCT task) > 1"
+        )
+        return set(self._db.execute(query, (_listed(but),)))
+
+    def showing(self, halves: Iterable[str], but: Iterable[bytes]) -> list[bytes]:
+        """Return the ids of the traces that `foreign` counts under one of the texts `halves`, sorted."""
+        query = f"SELECT id FROM {_SHOWN} WHERE {_NAMELESS} AND text IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return [row[0] for row in self._db.execute(query, (_listed(but), digest.canonical(list(halves)).decode()))]
+
     def counts(self) -> dict[str, int]:
         """Return how many traces, copies, annotations and refused records there are."""
         counted = {"traces": "id", "copies": "rowid", "annotations": "digest", "refused": "digest"}
@@ -292,6 +349,10 @@ def _places(rows: Iterable[Sequence[Any]]) -> list[tuple[bytes, str, Location]]:
 def _restated(texts: Sequence[str]) -> Restated:
     fields, conflicts, choices = (digest.load_canonical(text.encode()) for text in texts)
     return Restated(fields, tuple(conflicts), choices)
+
+
+def _listed(ids: Iterable[bytes]) -> str:
+    return digest.canonical(sorted(identity.hex().upper() for identity in ids)).decode()
 
 
 def _batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -104,6 +104,7 @@ class Catalogue(Reader):
                 )
             replaced = [(bytes.fromhex(old), p.row.id, file) for p in projections for old in p.supersedes]
             self._db.executemany("INSERT INTO replaced VALUES (?, ?, ?)", replaced)
+            self._add_shown([(p.row.id, p.shown) for p in projections if p.shown], file)
             self._mark_stale(
                 "SELECT trace FROM annotations WHERE kind IN (?, ?)"
                 " AND trace IN (SELECT id FROM traces WHERE file = ?)",
@@ -162,11 +163,19 @@ class Catalogue(Reader):
                 (self._watermark(), file),
             )
             self._db.execute(f"DELETE FROM texts WHERE number IN ({gone})", (file,))
-            for table in ("traces", "replaced", "annotations", "superseded", "exported", "sources", "refused"):
+            for table in ("traces", "replaced", "annotations", "superseded", "exported", "sources", "refused", "shown"):
                 self._db.execute(f"DELETE FROM {table} WHERE file = ?", (file,))
             self._db.execute("DELETE FROM files WHERE number = ?", (file,))
             last = self._one("SELECT coalesce(max(number), 0) FROM traces")
             self.set_meta("watermark", str(min(self._watermark(), last)))
+
+    def _add_shown(self, shown: Sequence[tuple[bytes, str]], file: int) -> None:
+        """Enter what the traces of a file show of a harness that nobody names; equal texts are kept once."""
+        self._db.executemany("INSERT OR IGNORE INTO halves (text) VALUES (?)", {(text,) for _, text in shown})
+        self._db.executemany(
+            "INSERT INTO shown SELECT ?, number, ? FROM halves WHERE text = ?",
+            ((identity, file, text) for identity, text in shown),
+        )
 
     def _keep_copies(self, path: str, file: int, values: list[tuple[Any, ...]]) -> None:
         """Put the lines that found their trace present into `copies`, or in its place where `path` sorts first."""

@@ -1,0 +1,103 @@
+"""What traces without a harness show of one is counted by the catalogue, and goes with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tracemark import digest
+from tracemark.store.check import check
+from tracemark.store.layout import Layout
+from tracemark.store.selection import Decisions
+from tracemark.store.store import Store
+
+
+def half(letter: str, form: str = "rendered", part: str = "system") -> dict[str, Any]:
+    return {"prompt_templates": [{"part": part, "form": form, "digest": letter * 64}]}
+
+
+def stamp(letter: str, form: str = "rendered") -> dict[str, Any]:
+    return {"observed": half(letter, form)}
+
+
+def text(value: dict[str, Any]) -> str:
+    return digest.canonical(value).decode()
+
+
+def counted(store: Store, *but: bytes) -> set[tuple[str, int, int]]:
+    # what was stated since is joined when it is asked for
+    store.applied(Decisions())
+    return {(found.half, found.traces, found.tasks) for found in store.catalogue.foreign(but)}
+
+
+def test_equal_halves_are_counted_together_by_format(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        a, b, c = (make.trace(number, stamp("a")) for number in (1, 2, 3))
+        make.commit(store, a, b, make.trace(4, stamp("b")), make.trace(5))
+        make.commit(store, make.trace(6, stamp("a"), source={"format": "other"}), c)
+        found = {(one.half, one.format, one.traces, one.tasks) for one in store.catalogue.foreign(())}
+        assert found == {
+            (text(half("a")), "atif", 3, 3),
+            (text(half("a")), "other", 1, 1),
+            (text(half("b")), "atif", 1, 1),
+            ("{}", "atif", 1, 1),
+        }
+        ids = sorted(bytes.fromhex(make.id_of(line)) for line in (a, b, c))
+        first = {one.first for one in store.catalogue.foreign(()) if one.traces == 3}
+        assert first == {ids[0]}
+        assert len(store.catalogue.showing([text(half("a")), "{}"], ())) == 5
+        assert set(ids) < set(store.catalogue.showing([text(half("a"))], ()))
+
+
+def test_traces_with_a_harness_and_parts_of_runs_are_not_among_them(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1, {**make.stamp("a"), "observed": half("a")}))
+        make.commit(store, make.trace(2, stamp("a"), run={"role": "subagent"}))
+        assert counted(store) == set()
+
+
+def test_a_trace_that_is_stamped_later_or_replaced_or_left_out_is_not_among_them(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        lines = [make.trace(number, stamp("a")) for number in (1, 2, 3, 4)]
+        ids = [make.id_of(line) for line in lines]
+        make.commit(store, *lines)
+        store.commit_annotations("stamps", [make.annotation("stamps", ids[0], {"harness": make.stamp("b")})])
+        make.commit(store, make.trace(5, stamp("c"), source={"supersedes": [ids[1]]}))
+        assert counted(store) == {(text(half("a")), 2, 2), (text(half("c")), 1, 1)}
+        assert counted(store, bytes.fromhex(ids[2])) == {(text(half("a")), 1, 1), (text(half("c")), 1, 1)}
+        assert store.catalogue.showing([text(half("a"))], [bytes.fromhex(ids[2])]) == [bytes.fromhex(ids[3])]
+
+
+def test_a_text_is_confirmed_by_a_second_task_only(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1, stamp("a")), make.trace(2, stamp("a", "substituted")))
+        make.commit(store, make.trace(3, stamp("b")), make.trace(4, stamp("b"), run={"task": "t-3"}))
+        untold = digest.load_canonical(make.trace(9, stamp("c")))
+        del untold["run"]["task"]
+        make.commit(store, digest.canonical(untold))
+        make.commit(store, make.trace(5, stamp("c")), make.trace(6, stamp("c"), run={"task": "t-5"}))
+        make.commit(store, make.trace(7, stamp("d", "template")), make.trace(8, stamp("d", "template")))
+        assert store.catalogue.confirmed(()) == {("prompt_templates", "system", "a" * 64)}
+
+
+def test_what_is_shown_goes_with_its_file_and_check_compares_it(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1, stamp("a")))
+        make.commit(store, make.trace(2, stamp("b")))
+        assert check(Layout(root)).findings == ()
+        [gone] = [
+            name
+            for name in store.catalogue.files()
+            if any(row.task == "t-1" for row, _ in store.catalogue.traces_in(name))
+        ]
+        store.catalogue.remove(gone)
+        assert counted(store) == {(text(half("b")), 1, 1)}
+        store.catalogue._db.execute("UPDATE shown SET trace = x'00'")
+    assert "catalogue-differs" in {found.code for found in check(Layout(root)).findings}
+
+
+def test_two_copies_of_a_trace_are_one(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1, stamp("a")))
+        make.commit(store, make.trace(1, stamp("a")), make.trace(2, stamp("a")))
+        assert counted(store) == {(text(half("a")), 2, 2)}
