@@ -135,10 +135,6 @@ class Evidence:
             if contradiction.component == "tool_bindings":
                 self.contradict(contradiction)
 
-    def gave(self, text: str) -> bool:
-        """Return whether a prompt template was rendered to a text."""
-        return any(text == rendered for _, rendered in self._rendered)
-
     def contradict(self, contradiction: Contradiction) -> None:
         """Write down a contradiction, unless there is one of its part."""
         self._contradict_once(contradiction)

@@ -70,6 +70,7 @@ class Following:
         self._lock = RLock()
         self._keys: list[str] = []
         self._head: list[str] = []
+        self._instructed = False
         self._replies: set[str] = set()
         self._known: set[str] = set()
         self._tools: bytes | None = None
@@ -108,7 +109,7 @@ class Following:
             elif reply.is_whole:
                 self._record(call, message, reply.completion)
             else:
-                self._settle_broken(None)
+                self._settle_broken(call)
                 self._broken = (call, reply.completion)
 
     def failed(self, call: Call, problem: Mapping[str, Any]) -> None:
@@ -198,7 +199,7 @@ class Following:
         """Write what a request adds to the conversation; return what marks the step of its reply."""
         mark: dict[str, Any] = {}
         if not self._keys:
-            self._head = _head(call)
+            self._head, self._instructed = _head(call), _is_instructed(call)
             self._evidence.sent(call.messages, call.tools)
             added = call.messages
         elif call.keys[: len(self._keys)] == self._keys:
@@ -217,13 +218,13 @@ class Following:
         return mark
 
     def _tell_rewritten(self, call: Call) -> None:
-        head, step = _head(call), self._turns.steps + 1
-        if head != self._head:
-            self._head = head
-            text = next((chat.text(each) for each, key in _headed(call) if key not in self._known), "")
-            if not self._evidence.gave(text):
-                said = f"the instructions changed during the run, and no template gave them: {text!r}"
-                self._evidence.contradict(Contradiction("prompt_templates", "system", step, said[:EXCERPT]))
+        before, self._head, step = self._head, _head(call), self._turns.steps + 1
+        was_instructed, self._instructed = self._instructed, _is_instructed(call)
+        if self._head != before and (was_instructed or self._instructed):
+            if not self._instructed or self._known.issuperset(self._head):
+                said = "instructions of an earlier request were left out of a later one"
+                self._evidence.contradict(Contradiction("prompt_templates", "system", step, said))
+            # what is new in them is written, and compared as every later message of the system is
             return
         at = next(
             (number for number, pair in enumerate(zip(self._keys, call.keys, strict=False)) if pair[0] != pair[1]),
@@ -232,9 +233,7 @@ class Following:
         part = "recovery" if at == len(self._keys) - 1 else "context_manager"
         if self._runtime.spend(part) or self._runtime.spend("context_manager"):
             return
-        said = (
-            f"message {at} of the request is not the one of the conversation, and no {part} of the harness was called"
-        )
+        said = f"message {at} of the request is not the conversation's, and no {part} of the harness was called"
         self._evidence.contradict(Contradiction("runtime", part, step, said))
 
     def _write_messages(self, messages: list[dict[str, Any]]) -> None:
@@ -314,3 +313,7 @@ def _headed(call: Call) -> Iterator[tuple[dict[str, Any], str]]:
 
 def _head(call: Call) -> list[str]:
     return [key for _, key in _headed(call)]
+
+
+def _is_instructed(call: Call) -> bool:
+    return bool(call.messages) and call.messages[0].get("role") in chat.INSTRUCTIONS

@@ -14,6 +14,7 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import lru_cache
@@ -24,6 +25,7 @@ from tracemark import digest
 from tracemark.errors import UsageError
 from tracemark.runner import openai_stream
 from tracemark.runner.openai_calls import Call, Following, read
+from tracemark.runner.openai_messages import error_of
 from tracemark.runner.openai_stream import Reply
 
 OpenAIClient = TypeVar("OpenAIClient")
@@ -37,6 +39,7 @@ _WITHOUT_REPLY = frozenset(
 
 _LIBRARIES = ("httpx", "httpx2")
 _EVENT_STREAM = "text/event-stream"
+_EVENT = re.compile(rb".+?(?:\n\n|\r\n\r\n|\Z)", re.DOTALL)
 
 
 def recorded(client: OpenAIClient, following: Following) -> OpenAIClient:
@@ -96,9 +99,14 @@ class _Exchange:
         else:
             response.stream = stream(response.stream, self)
 
-    def add(self, raw: bytes) -> None:
-        """Take the next bytes of the body, as they came."""
-        self._raw.append(raw)
+    def pieces(self, raw: bytes) -> Iterator[bytes]:
+        """Yield the next bytes of the body as they came, cut behind each event, and take each.
+
+        A program that leaves a stream has seen the events that were pulled, and none that merely came with them.
+        """
+        for piece in _EVENT.findall(raw):
+            self._raw.append(piece)
+            yield piece
 
     def end(self) -> None:
         """Note that no more bytes are read."""
@@ -107,10 +115,11 @@ class _Exchange:
         raw, self._raw = b"".join(self._raw), []
         response = self._response
         headers = [pair for pair in response.headers.multi_items() if pair[0].lower() != "content-length"]
+        library = sys.modules[type(response).__module__.partition(".")[0]]
         try:
             # the library's own decoder, for a body that was compressed
             content = type(response)(response.status_code, headers=headers, content=raw).content
-        except Exception as error:  # noqa: BLE001 - each library and each compression has errors of its own
+        except library.HTTPError as error:
             self.lost(error)
             return
         self._judge(content)
@@ -135,12 +144,7 @@ class _Exchange:
 
 def _error(content: bytes) -> dict[str, Any]:
     value = _loaded(content)
-    error = value.get("error") if isinstance(value, dict) else None
-    found = (
-        {name: error[name] for name in ("type", "code") if isinstance(error.get(name), (str, int))}
-        if isinstance(error, dict)
-        else {}
-    )
+    found = error_of(value.get("error")) if isinstance(value, dict) else {}
     return {"error": found} if found else {}
 
 
@@ -244,16 +248,15 @@ def _listening_stream(library: Any, is_async: bool) -> Callable[[Any, _Exchange]
     def iterate(self: Any) -> Iterator[bytes]:
         try:
             for raw in self._inner:
-                self._exchange.add(raw)
-                yield raw
+                yield from self._exchange.pieces(raw)
         finally:
             self._exchange.end()
 
     async def iterate_async(self: Any) -> AsyncIterator[bytes]:
         try:
             async for raw in self._inner:
-                self._exchange.add(raw)
-                yield raw
+                for piece in self._exchange.pieces(raw):
+                    yield piece
         finally:
             self._exchange.end()
 
