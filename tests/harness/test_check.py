@@ -257,3 +257,15 @@ def test_every_finding_is_in_the_table_with_a_next_step(desk):
     found = check_folder(desk.path)
     assert {finding.code for finding in found} == {"schema-invalid", "unassigned-file", "entry-missing"}
     assert all(finding.severity is CODES[finding.code].severity and finding.hint for finding in found)
+
+
+def test_a_handler_template_that_is_not_rendered_is_a_finding_that_says_why(desk):
+    def declare(template):
+        desk.replace("harness.yaml", "max_characters: 400", f"max_characters: 400, template: '{template}'")
+        found = findings(desk)
+        desk.replace("harness.yaml", f", template: '{template}'", "")
+        return found
+
+    assert declare("<seen>{{ output | trim }}</seen>") == []
+    where = "harness.yaml: handler 'cut'"
+    assert declare("{{ output * 2 }}") == [("template-not-rendered", where)]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.harness.templates import EXCERPT, Pattern, pattern
+from tracemark.harness.templates import EXCERPT, Hole, Pattern, pattern
+from tracemark.harness.templates import pieces as named_pieces
 from tracemark.model.harness import PromptTemplate
 
 words = st.text(alphabet="ab \n", max_size=6)
@@ -159,3 +160,49 @@ def test_a_rendering_never_disagrees_with_its_jinja_template(parts: list[tuple[b
     text = "".join(f"{{{{ v{index} }}}}" if hole else word for index, (hole, word) in enumerate(parts))
     rendered = jinja2.Template(text).render(**{f"v{index}": value for index, value in enumerate(values)})
     assert made(text, "jinja").disagreement(rendered) is None
+
+
+class Searched(str):
+    """A text that counts the characters which a search goes through."""
+
+    __slots__ = ()
+    characters = 0
+
+    def find(self, part: str, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        stop = len(self) if end is None else end
+        place = super().find(part, start, stop)
+        Searched.characters += stop - start if place < 0 else place + len(part) - start
+        return place
+
+
+@given(pieces, st.text(alphabet="ab \n", max_size=60))
+def test_no_character_of_a_message_is_searched_twice(parts: list[tuple[bool, str]], text: str) -> None:
+    found = made("".join("{x}" if hole else word for hole, word in parts), "format")
+    Searched.characters = 0
+    assert found.disagreement(Searched(text)) == found.disagreement(text)
+    assert Searched.characters <= len(text)
+
+
+@pytest.mark.parametrize("size", [10, 100, 1_000])
+def test_searching_grows_with_the_message_and_not_with_the_number_of_pieces(size: int) -> None:
+    found = made("{x}" + "ab{x}" * size + "c", "format")
+    Searched.characters = 0
+    assert found.disagreement(Searched("ab" * size + "c")) is None
+    assert Searched.characters == 2 * size
+
+
+@given(pieces, words)
+def test_named_pieces_are_those_of_the_pattern(parts: list[tuple[bool, str]], value: str) -> None:
+    text = "".join(f"{{v{index}}}" if hole else word for index, (hole, word) in enumerate(parts))
+    declared = template(text, "format", variables={"v0": "constant"}, values={"v0": value})
+    named = named_pieces(declared, text)
+    assert named is not None
+    literal = "".join("\0" if isinstance(piece, Hole) else piece for piece in named)
+    found = pattern(declared, text)
+    assert found is not None
+    whole = "".join("\0" if piece is None else piece for piece in found.pieces)
+    while "\0\0" in literal:
+        literal = literal.replace("\0\0", "\0")
+    assert literal == whole
+    expected = [f"v{index}" for index, (hole, _) in enumerate(parts) if hole and index]
+    assert [piece.variable for piece in named if isinstance(piece, Hole)] == expected

@@ -14,6 +14,7 @@ from tracemark.acts.equivalence import derived_again
 from tracemark.acts.harnesses import accepted_apart, declared, twice
 from tracemark.acts.pinned import unpinned
 from tracemark.acts.pulled import not_pulled
+from tracemark.acts.witnesses import witness_of
 from tracemark.digest import JSON
 from tracemark.errors import NotPulledError, ParamsError
 from tracemark.exporters.evaluation import unmatched
@@ -64,7 +65,9 @@ def check(root: Path) -> CheckReport:
         NoStoreError: when there is no store.
         NewerFormatError: when a newer tracemark wrote the store.
     """
-    stored = check_store(Layout(root), _fingerprint_of)
+    # what is known of harnesses before traces are read; all else is judged by what is known after
+    witness = witness_of(Corpus(root).harnesses)
+    stored = check_store(Layout(root), _fingerprint_of, witness)
     problems = chain.verify(root / chain.NAME)
     proved = [*stored.proved]
     findings: list[Finding] = [*stored.findings, *problems]
@@ -85,6 +88,7 @@ def check(root: Path) -> CheckReport:
     findings += _further(findings, _evaluation(corpus))
     findings += _further(findings, corpus.harness_findings)
     findings += [*twice(corpus), *checks.together(corpus.harnesses, declared(corpus))]
+    findings += witness.findings({harness.fingerprint: harness.name for harness in corpus.harnesses})
     findings += _apart(corpus)
     findings += _pins(corpus)
     counts = stored.counts

@@ -18,10 +18,12 @@ from types import FunctionType
 from tracemark.findings import Finding, finding
 from tracemark.harness import source
 from tracemark.harness.closure import module_name
+from tracemark.harness.equivalence import program
 from tracemark.harness.fingerprint import normal
 from tracemark.harness.includes import TemplateSyntaxFault, parse
 from tracemark.harness.loading import examine
 from tracemark.harness.match import Matcher
+from tracemark.harness.rerender import NotRenderedError, Rerendering
 from tracemark.harness.version import Harness
 from tracemark.model.harness import COMPONENTS, MANIFEST_NAME, JinjaOptions, PromptTemplate
 
@@ -35,7 +37,8 @@ def check(harness: Harness) -> list[Finding]:
     Args:
         harness: from a folder or from a snapshot; `where` is relative to its folder.
     """
-    found = [*harness.findings, *_parts(harness), *_templates(harness), *_schemas(harness), *_entries(harness)]
+    found = [*harness.findings, *_parts(harness), *_templates(harness), *_handlers(harness), *_schemas(harness)]
+    found += _entries(harness)
     return list(dict.fromkeys(found))
 
 
@@ -83,7 +86,18 @@ def _alike(harnesses: Sequence[Harness], one: Mapping[str, frozenset[str]]) -> I
         older = sorted({one.name for one in group if one.folder} & {one.name for one in group if not one.folder})
         if older:
             message += f"; the snapshot is what {', '.join(map(repr, older))} was before it was edited"
-        yield finding("siblings-alike", ", ".join(map(_described, group)), message)
+        yield finding("siblings-alike", ", ".join(map(_described, group)), message, _one_program(group, one))
+
+
+def _one_program(group: Sequence[Harness], one: Mapping[str, frozenset[str]]) -> str | None:
+    """Return the command that lets two of a group count as one which are the same program; None when no two are."""
+    first: dict[str, Harness] = {}
+    for harness in group:
+        other = first.setdefault(program(harness), harness)
+        if one.get(other.fingerprint, other.fingerprint) != one.get(harness.fingerprint, harness.fingerprint):
+            pair = f"{other.fingerprint[:_SHOWN]} {harness.fingerprint[:_SHOWN]}"
+            return f"tracemark harness equivalent {pair} --reason TEXT: these differ in comments and layout alone"
+    return None
 
 
 def _described(harness: Harness) -> str:
@@ -126,6 +140,16 @@ def _templates(harness: Harness) -> Iterable[Finding]:
             continue
         if not harness.includes.get(("prompt_templates", prompt.name)):
             yield from _undeclared(prompt, used, where)
+
+
+def _handlers(harness: Harness) -> Iterable[Finding]:
+    for handler in harness.manifest.observation_handlers:
+        if handler.template is None:
+            continue
+        try:
+            Rerendering(handler.template)
+        except (NotRenderedError, TemplateSyntaxFault) as error:
+            yield finding("template-not-rendered", f"{MANIFEST_NAME}: handler {handler.name!r}", str(error))
 
 
 def _undeclared(prompt: PromptTemplate, used: set[str], where: str) -> Iterable[Finding]:

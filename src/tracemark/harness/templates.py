@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from string import Formatter
+from typing import NamedTuple
 
 from tracemark.harness import includes
 from tracemark.model.harness import PromptTemplate
@@ -148,16 +149,29 @@ def shared_beginning(one: str, other: str) -> int:
     return low
 
 
+class Hole(NamedTuple):
+    """A place of a template of which its text does not say what it holds."""
+
+    variable: str | None
+    """The variable that stands there as it is; None where something is made of one."""
+
+
 def pattern(template: PromptTemplate, text: str) -> Pattern | None:
     """Return the pattern of a template whose text is `text`, or None when its output cannot be told from its text.
 
     Variables with a declared value count as literal text. None is returned for code that makes the text, for loops,
     conditions, macros, inheritance and includes, and for a template that does not parse.
     """
+    found = pieces(template, text)
+    return None if found is None else _joined(None if isinstance(piece, Hole) else piece for piece in found)
+
+
+def pieces(template: PromptTemplate, text: str) -> list[str | Hole] | None:
+    """Return the literal pieces and the holes of a template as they stand in it; None where `pattern` is None."""
     if template.entry is not None:
         return None
     if template.syntax == "literal":
-        return _joined([text])
+        return [text]
     if template.syntax == "format":
         return _format(text, template.values)
     return _jinja(text, template)
@@ -182,41 +196,41 @@ def _joined(pieces: Iterable[str | None]) -> Pattern:
     return Pattern(literals, begins, ends, tuple(merged))
 
 
-def _format(text: str, values: Mapping[str, str]) -> Pattern | None:
-    pieces: list[str | None] = []
+def _format(text: str, values: Mapping[str, str]) -> list[str | Hole] | None:
+    found: list[str | Hole] = []
     try:
         for literal, field, specification, conversion in Formatter().parse(text):
-            pieces.append(literal)
+            found.append(literal)
             if field is not None:
                 plain = not specification and not conversion
-                pieces.append(values.get(field) if plain else None)
+                found.append(values.get(field, Hole(field)) if plain else Hole(None))
     except ValueError:
         return None
-    return _joined(pieces)
+    return found
 
 
-def _jinja(text: str, template: PromptTemplate) -> Pattern | None:
+def _jinja(text: str, template: PromptTemplate) -> list[str | Hole] | None:
     # jinja2 is slow to import, and most harnesses have no template in it
     from jinja2 import nodes  # noqa: PLC0415
 
     escaped = template.options is not None and template.options.autoescape
     values = {} if escaped else template.values
 
-    def piece(node: nodes.Node) -> str | None:
+    def piece(node: nodes.Node) -> str | Hole:
         if isinstance(node, nodes.TemplateData):
             return str(node.data)
-        return values.get(node.name) if isinstance(node, nodes.Name) else None
+        return values.get(node.name, Hole(node.name)) if isinstance(node, nodes.Name) else Hole(None)
 
     try:
         body = includes.parse(text, template.options).body
     except includes.TemplateSyntaxFault:
         return None
-    pieces: list[str | None] = []
+    found: list[str | Hole] = []
     for statement in body:
         if not isinstance(statement, nodes.Output):
             return None
-        pieces.extend(map(piece, statement.nodes))
-    return _joined(pieces)
+        found.extend(map(piece, statement.nodes))
+    return found
 
 
 def _found_beginning(literal: str, text: str, start: int) -> int:

@@ -28,7 +28,7 @@ from tracemark.errors import IntegrityError, TracemarkError, UsageError
 from tracemark.findings import Finding, finding
 from tracemark.store.asked import Asked
 from tracemark.store.catalogue import Reader
-from tracemark.store.examine import Examined, FileJob, examine, reason_of
+from tracemark.store.examine import Examined, FileJob, Witness, examine, reason_of
 from tracemark.store.layout import WHEN_WHOLE, Layout, located
 from tracemark.store.statements import left_aside, untrue_apart
 
@@ -118,13 +118,16 @@ class _Tally:
         }
 
 
-def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -> Checked:
+def check(
+    layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None, witness: Witness | None = None
+) -> Checked:
     """Derive again whatever can be derived in a store.
 
     Args:
         layout: the corpus.
         fingerprint_of: computes a harness' fingerprint from the value of its snapshot, raising `TracemarkError` when it
             is no snapshot; None leaves snapshots unproved.
+        witness: takes in what fresh ones saw of all traces; None when nobody looks.
 
     Raises:
         NoStoreError: when there is no store.
@@ -142,10 +145,12 @@ def check(layout: Layout, fingerprint_of: Callable[[JSON], str] | None = None) -
         shut = [problem.where for problem in unlisted]
         catalogue.examine()
         tally = _Tally(set(snapshots))
-        for examined in engine.run(examine, [FileJob(layout.path(name), name) for name in names]):
+        for examined in engine.run(examine, [FileJob(layout.path(name), name, witness) for name in names]):
             if not is_there(examined.job.path):
                 continue
             tally.add(examined)
+            if witness is not None:
+                witness.merge(examined.witness)
             of_files += examined.findings
             if examined.whole:
                 of_files += catalogue.ask(partial(_compare, entered=entered, examined=examined), [])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 from tracemark import digest
 from tracemark.durable import require_regular
@@ -19,6 +19,22 @@ from tracemark.store.row import TraceRow, project_line
 from tracemark.store.segment import Location, iterate
 
 
+class Witness(Protocol):
+    """Looks at every trace that is read, for what several of them show together; travels between processes."""
+
+    def fresh(self) -> Self:
+        """Return one that has seen nothing."""
+        ...
+
+    def see(self, trace_id: str, line: dict[str, Any]) -> None:
+        """Look at a stored trace."""
+        ...
+
+    def merge(self, other: Self) -> None:
+        """Take in what another one saw."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class FileJob:
     """One data file."""
@@ -27,6 +43,8 @@ class FileJob:
     """Where it lies."""
     name: str
     """Relative to `traces/`."""
+    witness: Any = None
+    """A `Witness` of which a fresh one looks at the traces of the file; None when nobody does."""
 
 
 @dataclass(slots=True)
@@ -45,11 +63,13 @@ class Examined:
     """What the catalogue holds of what lines say of other lines, the name of the table first."""
     about: set[bytes] = field(default_factory=set)
     """Traces that annotations are about, but those that are stored before their traces."""
+    witness: Any = None
+    """What looked at the traces; None when nothing did."""
 
 
 def examine(job: FileJob) -> Examined:
     """Read one file whole; a function of its bytes and its name alone."""
-    examined = Examined(job)
+    examined = Examined(job, witness=job.witness and job.witness.fresh())
     where = located(job.name)
     try:
         require_regular(job.path)
@@ -81,6 +101,8 @@ def _examine_line(examined: Examined, location: Location, line: bytes) -> None:
         row = projection.row
         examined.links.update(("replaced", bytes.fromhex(old), row.id) for old in projection.supersedes)
         examined.traces.append((row, location))
+        if examined.witness is not None:
+            examined.witness.see(row.trace_id, value)
         right = f"fingerprint={partition_of(row.fingerprint)}"
         if right != inside:
             examined.findings.append(
