@@ -19,6 +19,10 @@ IMPORTERS = Registry(
         "journal": "tracemark.importers.journal:IMPORTER",
         "atif": "tracemark.importers.atif:IMPORTER",
         "openai-chat": "tracemark.importers.openai_chat:IMPORTER",
+        "inspect": "tracemark.importers.inspect_ai:IMPORTER",
+        "tau-bench": "tracemark.importers.tau_bench:IMPORTER",
+        "tau2": "tracemark.importers.tau2:IMPORTER",
+        "mini-swe-agent": "tracemark.importers.mini_swe_agent:IMPORTER",
     },
     "format",
 )

@@ -1,0 +1,197 @@
+"""Logs of Inspect AI: one JSON document (`.json`), or an archive with a member for each sample (`.eval`).
+
+Each sample in each epoch is a run. Its messages are the conversation; its events hold the requests that were sent, and
+with them the tools. A model call is the agent's own when its reply stands in the messages, so a grader's, a critic's or
+a sub-agent's is not (see `inspect_events`).
+
+Keeps: messages, calls, answers and reasoning as steps (see `conversation` and `inspect_messages`); of each reply its
+time, tokens and cost, and what else its call says in the step's `extra.model_event`; the tools of the first request as
+`agent.tool_definitions`; the plan and the solver's arguments in `agent.extra`; scores in `outcome.checks`; every other
+member of a sample in the root's `extra.sample`, of the log's header (`eval`) in `run` and `extra.eval`.
+Drops: `attachments`, `events_data`, `message_pool` and `call_pool`, whose texts stand where they are named; `output`
+where the last call of the agent gave it, and its `completion`; `input` that stands in the messages; events that are no
+reply in the messages (state, store, spans, sandbox, calls of graders and sub-agents), but for those of the kinds named
+below; `call` of an event, the provider's form of the same request and reply; the tools, inputs and settings of later
+requests where they are those of the first; `traceback_ansi`; `timelines`; of the header `status`, `results`, `stats`,
+`reductions` and `error`, which are of the log as a whole and not known while it is written, and
+`eval.dataset.sample_ids`; null members.
+Invents: `agent.name` and `agent.version` ("unknown") where no solver or package is recorded, a first step from `input`
+for a sample without messages, ids of calls without one. Each is named in `source.repairs`.
+
+Events of the kinds approval, branch, compaction, error, info, input, interrupt and sample_limit are kept in
+`extra.events`.
+
+A text that no model wrote trains nobody: a reply whose `source` is not `generate` and that no call of the log gave is
+marked `is_copied_context` and counts no model call; a reply that a solver altered afterwards is marked so too, with
+what the model wrote in its `extra.generated`.
+
+What the format shows of a harness. Prompt: the template of a `system_message` solver where the message sent is a
+rendering of it; else each text in front of the first reply without the sample's input, where the input has 20
+characters or more and stands in it once; else the text as it was sent. Tools: those of the request, also when it
+offered none. Runtime: limits and settings that the header holds. Handlers: nothing. The code of a solver is no part of
+a log: `plan` names it, and the git commit is that of the folder in which the log was made. Where the system messages or
+the tools of a later call of the agent are others, or the first call was sent another prompt than the messages hold, the
+run is mixed.
+
+Known limits: samples that are stored in pieces (a folder for each in the archive) are refused. Texts of sub-agents that
+ran as tools are dropped with their calls. Grader's calls that a log of before 2024 holds outside of any scorer's step
+are told by their replies alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tracemark import digest
+from tracemark.findings import finding
+from tracemark.importers import inspect_scores
+from tracemark.importers.base import Context, Document, Elements, Imported, Importer, Record, Refused, Unit, refuse
+from tracemark.importers.conversation import Conversation, NotMessagesError, UnknownRoleError
+from tracemark.importers.documents import each
+from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.head import Head
+from tracemark.importers.inspect_events import Attachments, Calls
+from tracemark.importers.inspect_header import agent_of, header_extra, run_of, session_of
+from tracemark.importers.inspect_steps import Reading
+from tracemark.model.atif import VERSION
+
+SUCCESS = inspect_scores.SUCCESS
+"""Which source verdict gives which status, in the order in which they are looked for."""
+
+MEMBERS = (
+    ("`id`, `epoch` of the sample", "run.task, run.attempt"),
+    ("`started_at`, `completed_at` of the sample", "run.start, run.end"),
+    ("`uuid` of the sample; else `eval_id` (or `run_id` and `task_id`) with id and epoch", "session_id"),
+    ("`eval.task`", "run.domain"),
+    ("`eval.model`, else that of the reply", "run.model.name, agent.model_name; a step's model_name"),
+    ("`config` and `tool_choice` of the first request, else `plan.config`", "run.sampling"),
+    ("`eval.config.seed`, else that of the request", "run.seed"),
+    ("`packages`, `revision`, `sandbox`, ids and files of `eval`", "run.environment, as labels"),
+    ("`eval.solver`, else the solvers of the plan; `eval.packages.inspect_ai`", "agent.name, agent.version"),
+    ("`tools` of the first request", "agent.tool_definitions"),
+    ("`scores`, `invalidation`", "outcome.status, outcome.reward, outcome.checks, outcome.grader"),
+    ("`error`, `limit`, `output.choices[0].stop_reason`", "outcome.termination"),
+)
+"""What of a sample and of its log's header goes to a place of its own."""
+
+_HEADERS = ("header.json", "_journal/start.json")
+_SAMPLE = re.compile(r"samples/.+_epoch_\d+\.json")
+_PIECES = re.compile(r"samples/.+_epoch_\d+/sample\.json")
+_SPECIFIC = ("plan", "results", "stats", "status")
+
+
+class InspectImporter(Importer):
+    """Reads samples of Inspect AI logs."""
+
+    name = "inspect"
+    version = "1"
+    surest = 90
+    shows = ("prompt_templates", "tool_bindings", "runtime")
+
+    def recognise(self, head: Head) -> int:
+        """Return 90 for a document whose root has `eval` beside what only a log has."""
+        if head.lines or not head.may_hold(b'"eval"') or isinstance(head.value, list):
+            return 0
+        members = head.members
+        is_log = members.get("eval") == "{" and "version" in members and any(name in members for name in _SPECIFIC)
+        return self.surest if is_log else 0
+
+    def unit(self, head: Head) -> Unit:  # noqa: ARG002
+        """Return the array of samples: a log is never held whole."""
+        return Elements("samples", needs=("version", "eval", "plan"))
+
+    def members(self, names: Sequence[str]) -> Sequence[str] | None:
+        """Return the samples of an archive; None where it has no header of a log."""
+        if not any(name in names for name in _HEADERS):
+            return None
+        return [name for name in names if _SAMPLE.fullmatch(name) or _PIECES.fullmatch(name)]
+
+    def read(self, record: Record) -> Iterator[Imported | Refused]:
+        """Yield the run of a sample."""
+        yield from each(self.name, record, partial(self._read, record), lambda _: False)
+
+    def _read(self, record: Record, document: Document) -> Imported | Refused:
+        try:
+            return finish(self, record, document, self._draft(record, document))
+        except UnknownRoleError as error:
+            return refuse("unknown-role", document, str(error))
+        except (NotMessagesError, UnfitError) as error:
+            return refuse(UNFIT, document, str(error))
+
+    def _draft(self, record: Record, document: Document) -> Draft:
+        sample = _sample(document)
+        header = record.around or _header(record.context)
+        spec = header.get("eval")
+        if not isinstance(spec, dict):
+            raise UnfitError("its log has no readable header, which says what was run (`eval`)")
+        if "messages" not in sample and record.label.endswith("/sample.json"):
+            raise UnfitError("the sample is stored in pieces, which are not put together: write the log as JSON")
+        repairs: list[str] = []
+        plan = header.get("plan")
+        attachments = Attachments(sample, document.raw)
+        ending = inspect_scores.take(sample, record.context.limits.success_reward)
+        reading = Reading(sample, Calls(sample, attachments), attachments, Conversation(repairs))
+        reading.add_messages()
+        session = session_of(sample, spec)
+        run = run_of(sample, spec, plan, reading.first_event())
+        agent = agent_of(spec, plan, repairs)
+        shown = reading.shown(spec, plan)
+        if reading.tools is not None:
+            agent["tool_definitions"] = reading.tools
+        trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": agent, "steps": reading.conversation.steps}
+        if session is not None:
+            trajectory["session_id"] = session
+        extra = header_extra(spec) | reading.left_over()
+        if extra:
+            trajectory["extra"] = extra
+        if attachments.missing:
+            repairs.append("texts that the sample names and does not hold (attachments): left as they are named")
+        doubts = [*ending.doubts, *reading.doubts]
+        return Draft(
+            trajectory=trajectory,
+            run=run,
+            outcome=attachments.put_back(ending.outcome),
+            repairs=repairs,
+            observed=shown,
+            tools_known_empty=reading.offered_none,
+            findings=[finding(code, document.where, words) for code, words in doubts],
+            mixed=reading.mixed,
+        )
+
+
+def _sample(document: Document) -> dict[str, Any]:
+    """Return the sample, in the form that logs have now; a copy that may be altered."""
+    if not isinstance(document.value, dict):
+        raise UnfitError("a sample is no object")
+    sample = dict(document.value)
+    if "id" not in sample or "epoch" not in sample:
+        raise UnfitError("a sample has no `id` or no `epoch`")
+    transcript = sample.pop("transcript", None)
+    if isinstance(transcript, dict):
+        sample.setdefault("events", transcript.get("events"))
+        sample.setdefault("attachments", transcript.get("content"))
+    return sample
+
+
+def _header(context: Context) -> Mapping[str, Any]:
+    """Return the header of the archive that a sample is in; of a run that broke off, what was written at its start."""
+    return context.once((__name__, context.archive), partial(_read_header, context))
+
+
+def _read_header(context: Context) -> Mapping[str, Any]:
+    for name in _HEADERS:
+        raw = context.member(name)
+        try:
+            value = digest.loads(raw).value if raw is not None else None
+        except digest.NotJSONError:
+            continue
+        if isinstance(value, dict) and isinstance(value.get("eval"), dict):
+            return value
+    return {}
+
+
+IMPORTER = InspectImporter()
+"""The importer, as the registry names it."""

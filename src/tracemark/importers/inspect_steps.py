@@ -1,0 +1,357 @@
+"""One sample of an Inspect AI log, read: its steps, what was sent for them, and what that shows of the harness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from string import Formatter
+from typing import Any
+
+from tracemark import digest
+from tracemark.harness.tools import read_tools
+from tracemark.importers import recovery
+from tracemark.importers.content import text_of
+from tracemark.importers.conversation import Conversation
+from tracemark.importers.finish import UnfitError
+from tracemark.importers.inspect_events import Attachments, Call, Calls, written
+from tracemark.importers.inspect_header import runtime_of
+from tracemark.importers.inspect_messages import GENERATED, add
+
+KEPT_EVENTS = ("approval", "branch", "compaction", "error", "info", "input", "interrupt", "sample_limit")
+"""Kinds of events that are kept in the root's `extra.events`."""
+
+_HEAVY = ("call", "input", "input_refs", "tools")
+_SYSTEM_MESSAGE = "system_message"
+
+
+class Reading:
+    """The steps of one sample, as they are read.
+
+    Args:
+        sample: altered: what is read is taken out of it.
+        calls: its model calls.
+        attachments: its attachments.
+        conversation: gets the steps.
+    """
+
+    def __init__(
+        self, sample: dict[str, Any], calls: Calls, attachments: Attachments, conversation: Conversation
+    ) -> None:
+        self._sample = sample
+        self._calls = calls
+        self._attachments = attachments
+        self._input = attachments.put_back(sample.pop("input", None))
+        self._output = attachments.put_back(sample.pop("output", None))
+        self._own: list[tuple[int, Call, dict[str, Any]]] = []
+        self._messages: list[Any] = []
+        self._is_other_prompt = False
+        self.conversation = conversation
+        self.tools: list[Any] | None = None
+        """The tools that the first request of the agent offered; None when no request is held."""
+        self.offered_none = False
+        """Whether that request offered no tools."""
+        self.mixed: list[str] = []
+        """Where another prompt or other tools were at work, in words."""
+        self.doubts: list[tuple[str, str]] = []
+        """Findings, as pairs of code and words."""
+
+    def add_messages(self) -> None:
+        """Add every message of the sample as a step, and compare what was sent for the agent's replies.
+
+        Raises:
+            UnfitError: when there is nothing that could be a step.
+            UnknownRoleError, NotMessagesError: as `Conversation.add`.
+        """
+        messages = self._attachments.put_back(self._sample.pop("messages", None))
+        if not isinstance(messages, (list, type(None))):
+            raise UnfitError("messages is no list")
+        self._messages = messages or self._first_messages()
+        given = self._calls.of(self._messages)
+        self._use_output(given)
+        self._add_sent_system(given)
+        for index, (message, call) in enumerate(zip(self._messages, given, strict=True)):
+            self._add(index, message, call)
+        self._compare_requests()
+
+    def first_event(self) -> dict[str, Any] | None:
+        """Return the settings of the agent's first model call; None when none is held."""
+        event = next((call.event for _, call, _ in self._own if "input" in call.event or "tools" in call.event), None)
+        return None if event is None else {name: self._put_back(event.get(name)) for name in ("config", "tool_choice")}
+
+    def shown(self, spec: Mapping[str, Any], plan: Any) -> dict[str, list[recovery.Entry]]:
+        """Return what the sample and its log's header show of the harness.
+
+        Args:
+            spec: the header's `eval`.
+            plan: the header's `plan`.
+        """
+        return {
+            "prompt_templates": self._prompts(_templates(plan)),
+            "runtime": runtime_of(spec, plan, self.first_event()),
+        }
+
+    def left_over(self) -> dict[str, Any]:
+        """Return what has no other place: members of the sample, and events of `KEPT_EVENTS`."""
+        sample = self._sample
+        sample.pop("timelines", None)
+        if self._input is not None and not self._is_in_messages(self._input):
+            sample["input"] = self._input
+        if self._output is not None:
+            sample["output"] = self._output
+        for name in ("error", "error_retries"):
+            sample[name] = _without_colour(sample.get(name))
+        rest = {name: value for name, value in sample.items() if value is not None}
+        events = [event for event in self._calls.events if event.get("event") in KEPT_EVENTS]
+        found = {"sample": rest, "events": events}
+        return {name: self._put_back(value) for name, value in found.items() if value}
+
+    def _first_messages(self) -> list[Any]:
+        """Return the input of a sample without messages, as messages."""
+        if isinstance(self._input, str) and self._input:
+            messages: list[Any] = [{"role": "user", "content": self._input}]
+        elif isinstance(self._input, list) and self._input:
+            messages = self._input
+        else:
+            raise UnfitError("a sample has neither messages nor input")
+        self.conversation.repairs.append("a sample without messages: its input stands in their place")
+        return messages
+
+    def _use_output(self, given: list[Call | None]) -> None:
+        """Let go of the sample's output where a reply says the same; link it to the last reply where no call is."""
+        last = next((at for at in reversed(range(len(given))) if _is_reply(self._messages[at])), None)
+        output = self._output
+        reply = _reply_in(output)
+        if last is None or reply is None or written(reply) != written(self._messages[last]):
+            return
+        call = given[last]
+        if call is None:
+            given[last] = Call({"output": output}, reply)
+        elif not _same_output(self._put_back(call.event["output"]), output):
+            return
+        self._output = None
+
+    def _add_sent_system(self, given: list[Call | None]) -> None:
+        """Put a system message in front that was sent with the first call, and was none of the sample's own."""
+        index = next((at for at, call in enumerate(given) if call is not None), len(given))
+        call = given[index] if index < len(given) else None
+        sent = self._put_back(self._calls.input_of(call)) if call is not None else []
+        if not _system(sent[:1]):
+            return
+        messages = self._messages[:index]
+        if _merged(sent) != _merged(messages) == _merged(sent[1:]):
+            self._messages = [sent[0], *self._messages]
+            given.insert(0, None)
+            self.conversation.repairs.append("a system message that was sent and is not in messages: put in front")
+
+    def _add(self, index: int, message: Any, call: Call | None) -> None:
+        event = (
+            None
+            if call is None
+            else self._put_back({name: value for name, value in call.event.items() if name not in _HEAVY})
+        )
+        step = add(self.conversation, message, f"messages/{index}", event)
+        if step["source"] != "agent" or not _is_reply(message):
+            return
+        if call is None and message.get("source") != GENERATED:
+            self._mark(step)
+            step["llm_call_count"] = 0
+            if "reasoning_content" in step:
+                step["extra"]["reasoning_content"] = step.pop("reasoning_content")
+        elif call is not None and written(call.message) != written(message):
+            self._mark(step)
+            names = ("content", "tool_calls")
+            step["extra"]["generated"] = {name: call.message[name] for name in names if name in call.message}
+            self.conversation.repairs.append("replies that were altered after the model wrote them: marked, both kept")
+        if call is not None:
+            self._own.append((index, call, step))
+
+    def _mark(self, step: dict[str, Any]) -> None:
+        step["is_copied_context"] = True
+        step.setdefault("extra", {})
+
+    def _compare_requests(self) -> None:
+        """Look at what was sent with the agent's own calls: the first prompt and tools, and every change of them."""
+        requests = [own for own in self._own if "input" in own[1].event or "tools" in own[1].event]
+        if not requests:
+            return
+        index, first, step = requests[0]
+        self._take_tools(first, step)
+        sent = self._calls.input_of(first)
+        self._is_other_prompt = bool(sent) and _merged(self._put_back(sent)) != _merged(self._messages[:index])
+        if self._is_other_prompt:
+            self.mixed.append(f"step {step['step_id']}: the model was sent other messages than stand in front of it")
+        system, tools = _system(sent), first.event.get("tools")
+        for _, call, step in requests[1:]:
+            other, offered = _system(self._calls.input_of(call)), call.event.get("tools")
+            if other != system and self._put_back(other) != self._put_back(system):
+                self.mixed.append(f"step {step['step_id']}: another system prompt than in the call before")
+                system = other
+            if offered != tools and _tools_key(self._put_back(offered)) != _tools_key(self._put_back(tools)):
+                self.mixed.append(f"step {step['step_id']}: other tools than in the call before")
+                step.setdefault("extra", {})["tools_offered"] = self._put_back(offered)
+                tools = offered
+
+    def _take_tools(self, first: Call, step: dict[str, Any]) -> None:
+        tools = self._put_back(first.event.get("tools"))
+        if isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools):
+            self.tools = tools
+            self.offered_none = not tools and not self._has_provider_tools()
+        elif tools is not None:
+            step.setdefault("extra", {})["tools_offered"] = tools
+            self.conversation.repairs.append("tools that are no list of objects: kept in extra.tools_offered")
+
+    def _has_provider_tools(self) -> bool:
+        """Return whether a reply holds what a tool of the provider did."""
+        return any(
+            isinstance(part, dict) and part.get("type") == "tool_use"
+            for message in self._messages
+            if isinstance(message, dict) and isinstance(message.get("content"), list)
+            for part in message["content"]
+        )
+
+    def _prompts(self, templates: Sequence[str]) -> list[recovery.Entry]:
+        """Return what is known of each text in front of the first reply; nothing where another one was sent."""
+        steps = self.conversation.steps
+        reply = next((at for at, step in enumerate(steps) if _is_called(step)), None)
+        if reply is None or self._is_other_prompt:
+            return []
+        found: list[recovery.Entry] = []
+        values = self._values()
+        counts = {"system": 0, "user": 0}
+        used: set[str] = set()
+        for step in steps[:reply]:
+            role, text = step["source"], text_of(step["message"])
+            if role == "agent" or not text:
+                continue
+            counts[role] += 1
+            name = "system" if role == "system" else "first-user" if counts[role] == 1 else "user"
+            part = name if counts[role] == 1 else f"{name}-{counts[role]}"
+            whole = next((one for one in templates if role == "system" and _recovered(part, one, text)), None)
+            if whole is not None:
+                used.add(whole)
+                found += _recovered(part, whole, text)
+            else:
+                held = [value for value in values if value in text]
+                found += recovery.substituted(part, text, held) or recovery.rendered(part, text)
+        # a template may also be given by the name of its file, which is no text to compare
+        if any(len(one) >= recovery.SHORTEST and " " in one for one in templates if one not in used):
+            self.doubts.append(("config-contradicted", "no system message is a rendering of the plan's template"))
+        return found
+
+    def _values(self) -> list[str]:
+        """Return the texts of the sample's input, of which none is a piece of another."""
+        messages = self._input if isinstance(self._input, list) else [{"content": self._input}]
+        texts = {text for message in messages for text in _texts(message) if text}
+        return [text for text in texts if not any(text in other for other in texts if other != text)]
+
+    def _is_in_messages(self, value: Any) -> bool:
+        """Return whether the input stands in the messages, whole."""
+        known = {_said(message)[1] for message in self._messages}
+        if isinstance(value, str):
+            return _said({"content": value})[1] in known
+        return isinstance(value, list) and all(_said(message)[1] in known for message in value)
+
+    def _put_back(self, value: Any) -> Any:
+        return self._attachments.put_back(value)
+
+
+def _is_reply(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") == "assistant"
+
+
+def _is_called(step: Mapping[str, Any]) -> bool:
+    """Return whether a model spoke in a step."""
+    return step["source"] == "agent" and step.get("llm_call_count") != 0
+
+
+def _reply_in(output: Any) -> dict[str, Any] | None:
+    choices = output.get("choices") if isinstance(output, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return message if isinstance(message, dict) else None
+
+
+def _same_output(one: Any, other: Any) -> bool:
+    """Return whether two outputs say the same, but for the text that a solver may set."""
+    bare = [{name: value for name, value in each.items() if name != "completion"} for each in (one, other)]
+    return digest.canonical(bare[0], finite=True) == digest.canonical(bare[1], finite=True)
+
+
+def _system(messages: Sequence[Any]) -> list[Any]:
+    """Return the contents of the system messages in a request."""
+    return [
+        message.get("content") for message in messages if isinstance(message, dict) and message.get("role") == "system"
+    ]
+
+
+def _tools_key(tools: Any) -> Any:
+    """Return what is equal for lists of the same tools, in whatever order and wrapper."""
+    if not isinstance(tools, list):
+        return digest.canonical(tools, finite=True)
+    read = read_tools(tools)
+    return digest.canonical([read.readable, read.unreadable], finite=True)
+
+
+def _merged(messages: Sequence[Any]) -> list[list[str]]:
+    """Return who says what in a request, but for line ends and for where a message ends and the next of a role begins.
+
+    Providers join neighbouring messages of one role before they are sent, with line ends between them.
+    """
+    found: list[list[str]] = []
+    for message in messages:
+        role = str(message.get("role")) if isinstance(message, dict) else ""
+        text = "".join(_texts(message)).replace("\n", "")
+        if found and found[-1][0] == role:
+            found[-1][1] += text
+        else:
+            found.append([role, text])
+    return found
+
+
+def _said(message: Any) -> tuple[Any, bytes]:
+    """Return who speaks in a message, and what is said, in bytes that are equal for equal content."""
+    if not isinstance(message, dict):
+        return None, digest.canonical(message, finite=True)
+    return message.get("role"), written(message)
+
+
+def _texts(message: Any) -> Iterator[str]:
+    """Yield the texts of a message."""
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        yield from (part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def _templates(plan: Any) -> list[str]:
+    """Return the templates of the plan's `system_message` solvers."""
+    steps = plan.get("steps") if isinstance(plan, dict) else None
+    found = []
+    for step in steps if isinstance(steps, list) else ():
+        solver = step.get("solver") if isinstance(step, dict) else None
+        if isinstance(solver, str) and solver.rpartition("/")[2] == _SYSTEM_MESSAGE:
+            params = step.get("params")
+            template = params.get("template") if isinstance(params, dict) else None
+            if isinstance(template, str):
+                found.append(template)
+    return found
+
+
+def _recovered(part: str, template: str, text: str) -> list[recovery.Entry]:
+    """Return a template of which a text is a rendering, where it has enough text of its own to tell; else nothing."""
+    if template == text:
+        return recovery.template(part, template, text, syntax="literal")
+    try:
+        own = sum(len(literal) for literal, *_ in Formatter().parse(template))
+    except ValueError:
+        return []
+    return recovery.template(part, template, text, syntax="format") if own >= recovery.SHORTEST else []
+
+
+def _without_colour(value: Any) -> Any:
+    """Return an error, or a list of them, without the copy of its traceback that is made for terminals."""
+    if isinstance(value, list):
+        return [_without_colour(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: member for name, member in value.items() if name not in ("traceback_ansi", "events")}
