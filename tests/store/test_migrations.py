@@ -81,7 +81,7 @@ def made_by_the_second_schema(make, root: Path, monkeypatch: pytest.MonkeyPatch,
     connection.close()
     with monkeypatch.context() as then:
         then.setattr(writer, "SCHEMA", 2)
-        then.setattr(writer.Catalogue, "_add_shown", lambda self, shown, file: None)
+        then.setattr(writer.Catalogue, "_add_shown", lambda *_: None)
         then.setattr(state, "_without_refuted", lambda said: said)
         with Store.open(root) as store:
             for trace in traces:
