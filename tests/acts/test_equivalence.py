@@ -159,6 +159,19 @@ def test_both_texts_are_stored_before_the_entry(shop: Shop) -> None:
     assert health.check(shop.root).exit_code == 0
 
 
+def test_whoever_accepts_the_same_program_again_is_told_what_lets_the_older_traces_count(shop: Shop) -> None:
+    second = comment(shop)
+    shop.accept()
+    (found,) = [one for one in shop.accept("desk_a2").findings if one.code == "accepted-alike"]
+    expected = f"tracemark harness equivalent {shop.fingerprint()[:16]} {second[:16]} --reason TEXT"
+    assert str(found.hint).startswith(expected)
+    (listed,) = [one for one in harnesses.list_(shop.root).findings if one.code == "siblings-alike"]
+    assert str(listed.hint).startswith(expected)
+    assert "accepted-alike" not in codes(shop.accept("desk_b"))
+    declare(shop)
+    assert "accepted-alike" not in codes(shop.accept()) | codes(shop.accept("desk_a2"))
+
+
 # --- refused, forced
 
 

@@ -25,9 +25,10 @@ from tracemark.acts.pulled import resolve
 from tracemark.clock import Clock
 from tracemark.durable import lock, make_folder, own_file
 from tracemark.errors import NegativeAnswerError
-from tracemark.findings import Finding, Report, Severity
+from tracemark.findings import Finding, Report, Severity, finding
 from tracemark.harness import snapshot
 from tracemark.harness.check import check
+from tracemark.harness.equivalence import program
 from tracemark.harness.match import Matcher
 from tracemark.harness.names import NO_HARNESS
 from tracemark.harness.version import Harness
@@ -142,7 +143,22 @@ def _accept(corpus: Corpus, harness: Harness, findings: tuple[Finding, ...], rea
         entry = chain.append(corpus.root / chain.NAME, corpus.chain, draft, clock)
     if stated != fingerprint:
         set_accepted(corpus.root / params.NAME, fingerprint)
+    findings += tuple(_same_program(corpus, harness, previous))
     return Accepted(findings, harness.name, fingerprint, place_of(harness), previous, entry.digest, new_entry)
+
+
+def _same_program(corpus: Corpus, harness: Harness, previous: str | None) -> Iterator[Finding]:
+    """Yield the finding that exports leave out traces of the harness accepted before, which is the same program."""
+    before = corpus.by_fingerprint.get(previous or "")
+    if before is None or previous in corpus.decisions.equivalent_to(harness.fingerprint):
+        return
+    if program(before) == program(harness):
+        pair = f"{before.fingerprint[:16]} {harness.fingerprint[:16]}"
+        message = (
+            "it differs from the harness accepted before in comments and layout alone; exports take its traces only"
+        )
+        hint = f"tracemark harness equivalent {pair} --reason TEXT lets them take those of both"
+        yield finding("accepted-alike", place_of(harness), message, hint)
 
 
 def retract(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
