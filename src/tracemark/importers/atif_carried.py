@@ -76,8 +76,14 @@ def take(document: dict[str, Any]) -> Carried:
         notes = ("extra.tracemark has not the shape of an export: left in place, not used",)
         return Carried(repairs=notes, fault=f"extra.tracemark is not used: {worded(found)}")
     _put_back(document, extra, carried)
-    facts = [carried.get(name) for name in ("run", "outcome", "harness", "trajectory")]
-    return Carried(*facts, further=tuple(carried.get("further", ())), decided="decided" in carried)
+    return Carried(
+        run=carried.get("run"),
+        outcome=carried.get("outcome"),
+        stamp=carried.get("harness"),
+        trajectory=carried.get("trajectory"),
+        further=tuple(carried.get("further", ())),
+        decided="decided" in carried,
+    )
 
 
 def _put_back(document: dict[str, Any], extra: dict[str, Any], carried: dict[str, Any]) -> None:
