@@ -23,6 +23,7 @@ IMPORTERS = Registry(
         "tau-bench": "tracemark.importers.tau_bench:IMPORTER",
         "tau2": "tracemark.importers.tau2:IMPORTER",
         "mini-swe-agent": "tracemark.importers.mini_swe_agent:IMPORTER",
+        "swe-agent": "tracemark.importers.swe_agent:IMPORTER",
     },
     "format",
 )
