@@ -49,6 +49,9 @@ class Elements(NamedTuple):
     needs: tuple[str, ...] = ()
     """Members of the root object without which no element can be read. They are waited for: where one stands behind the
     array, the file is read twice."""
+    folder: str = ""
+    """Name of a folder: where a document has no such array and this lies beside it, its records are the files in there,
+    and it is read with each of them. Empty when a document without the array is no such one."""
 
 
 Unit = Literal["line", "document"] | Elements
@@ -279,7 +282,10 @@ class Importer(Protocol):
         return None
 
     def beside(self, name: str, head: Head) -> str | None:  # noqa: ARG002
-        """Return why a recognised file holds no trace and is read with others, in words; None when it holds some."""
+        """Return why a recognised file holds no trace and is read with others, in words; None when it holds some.
+
+        It is asked too about a file that no importer recognises, such as a text, and then answers by the name alone.
+        """
         return None
 
     def gathers(self, name: str, head: Head) -> str | None:  # noqa: ARG002

@@ -82,10 +82,17 @@ def _elements(stream: BinaryIO, piece: Piece, elements: Elements) -> Iterator[Re
                 # a document that another program changed in between may have more of them
                 if element is not None:
                     yield _element(element, piece)
+    if not reader.found and reader.complete and _lie_apart(piece.context, elements):
+        return
     if not reader.found:
         yield refuse_piece("record-unfit", piece, f"it has no array {elements.member or 'of records'}")
     elif not reader.complete:
         yield refuse_piece("record-truncated", piece, "the document ends in its middle: what stands in front was read")
+
+
+def _lie_apart(context: Context, elements: Elements) -> bool:
+    """Return whether the records of a document without its array are files in a folder beside it."""
+    return bool(elements.folder) and context.folder is not None and (Path(context.folder) / elements.folder).is_dir()
 
 
 def _element(element: Element, piece: Piece) -> Record | Refused:

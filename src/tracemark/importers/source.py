@@ -225,18 +225,20 @@ class _Planner:
                 unit = found.importer.unit(head)
                 beside = found.importer.beside(piece.context.name, head)
                 key = None if piece.packed else found.importer.gathers(piece.context.name, head)
+            elif not found.tie:
+                beside = self._beside_others(piece.context.name, head)
         if faults:
             self._refuse("importer-failed", piece, f"an importer failed to recognise the file: {worded(faults[0])}")
         elif found.tie:
             hint = " or ".join(f"--format {name}" for name in found.tie)
             self._refuse("format-tie", piece, f"the content fits {' and '.join(found.tie)} equally well", hint)
+        elif beside is not None:
+            self.findings.append(finding("file-beside", piece.label, beside))
         elif found.importer is None:
             hint = f"known formats: {', '.join(detect.IMPORTERS.names())}; leave the file out, or state one by --format"
             self._refuse("format-unknown", piece, f"no known format{_shown(head.data)}", hint)
         elif found.importer.name == "journal" and is_locked(Path(piece.path)):
             self._skip_open(piece)
-        elif beside is not None:
-            self.findings.append(finding("file-beside", piece.label, beside))
         elif key is not None:
             self._gather(piece._replace(format=found.importer.name), size, key)
         else:
@@ -244,6 +246,12 @@ class _Planner:
             self._pieces.append((planned, size))
             if found.importer.name == _LINKING and (not head.complete or may_name(head.data)):
                 self._links.note(planned, head.complete)
+
+    def _beside_others(self, name: str, head: Head) -> str | None:
+        """Return why a file of no known format, such as a text, stands beside traces; None when it does not."""
+        known = detect.IMPORTERS.names() if self._format is None else (self._format,)
+        answers = (detect.importer(one).beside(name, head) for one in known)
+        return next((answer for answer in answers if answer is not None), None)
 
     def _gather(self, piece: Piece, size: int, key: str) -> None:
         """Add a file to those of its folder that are one record with it."""
