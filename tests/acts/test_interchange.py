@@ -265,6 +265,46 @@ def test_links_to_other_documents_are_as_their_producer_wrote_them(shop: Shop, e
     assert now(empty) == before
 
 
+def delegating(session: str) -> dict[str, Any]:
+    """Return a run that names another one as that of a sub-agent."""
+    made = document("d-0")
+    reference = {"session_id": session}
+    made["steps"][2]["observation"]["results"][0]["subagent_trajectory_ref"] = [reference]
+    return made
+
+
+def test_documents_that_name_one_another_are_no_more_of_each_other_than_they_were(
+    shop: Shop, empty: Path, tmp_path: Path
+) -> None:
+    other = document("d-1")
+    shop.ingest([delegating(other["session_id"])], name="one")
+    shop.ingest([other], name="other")
+    before = now(shop.root)
+    assert not any("role" in said["run"] for said, *_ in before.values())
+    for form in FORMS:
+        export(shop.root, tmp_path / "out", form)
+        read(empty, tmp_path / "out")
+        assert now(empty) == before
+        shutil.rmtree(empty / "traces")
+        scaffold.init(empty)
+
+
+def test_a_document_put_into_a_trial_is_still_its_own(shop: Shop, empty: Path, tmp_path: Path) -> None:
+    shop.ingest([{**document("h-0", reward=None), "session_id": None}], name="bare")
+    trace = shop.ids()["h-0"]
+    export(shop.root, tmp_path / "out", "files", traces=[trace])
+    (path,) = (tmp_path / "out").rglob("??/*.json")
+    agent = tmp_path / "trial" / "agent"
+    agent.mkdir(parents=True)
+    shutil.copy(path, agent / "trajectory.json")
+    result = {"id": "trial-1", "task_name": "other", "verifier_result": {"rewards": {"reward": 1.0}}}
+    (agent.parent / "result.json").write_text(json.dumps(result))
+    (agent.parent / "config.json").write_text("{}")
+    shutil.copy(next((tmp_path / "out").glob("*.harness.json")), agent.parent)
+    assert changes(read(empty, agent.parent)) == {"ingested": 1}
+    assert now(empty) == {trace: now(shop.root)[trace]}
+
+
 def test_the_manifest_counts_what_is_there(shop: Shop, tmp_path: Path) -> None:
     export(shop.root, tmp_path / "out", wanted=TraceFilter(status="success"))
     stated = json.loads((tmp_path / "out" / folders.NAME).read_bytes())

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracemark import __version__, digest, engine
-from tracemark.acts.corpus import VERSIONS, Corpus, open_store
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.export_job import ExportJob, Row, work
+from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.pulled import require_pulled
 from tracemark.acts.uncompared import left_out, require_compared
 from tracemark.durable import make_folder, sync_folder, write_atomic
@@ -92,7 +93,7 @@ def sft(root: Path, out: Path) -> ExportReport:
         IntegrityError: when a trace that must be read is damaged or is not what the catalogue says of it, or a file of
             the store cannot be read at all.
     """
-    _require_elsewhere(root, out)
+    require_elsewhere(root, out, "exports/sft")
     _require_export_folder(out)
     corpus = Corpus(root)
     require_pulled(corpus)
@@ -280,16 +281,6 @@ def _close(spools: dict[Path, BinaryIO]) -> None:
     for spool in spools.values():
         spool.close()
     spools.clear()
-
-
-def _require_elsewhere(root: Path, out: Path) -> None:
-    """Make sure that an export is not written where it would be read back, or into the store."""
-    place = Path(os.path.realpath(out))
-    for name in ("inbox", "traces", ".tracemark", VERSIONS):
-        if place.is_relative_to(os.path.realpath(root / name)):
-            raise UsageError(
-                f"an export cannot lie in {name}/", where=str(out), hint="name a folder of its own, such as exports/sft"
-            )
 
 
 def _require_export_folder(out: Path) -> None:
