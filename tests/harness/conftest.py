@@ -165,8 +165,8 @@ class Lab:
         value = {"format": "tracemark/harness/1", "roots": ["../../src"], **members}
         # YAML knows no pairs of escapes, and no control characters that are not escaped
         text = re.sub("[\x7f-\uffff]", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
-        for path, text in {"harness.yaml": text, **(files or {})}.items():
-            self.write(path, text, f"versions/{name}")
+        for path, content in {"harness.yaml": text, **(files or {})}.items():
+            self.write(path, content, f"versions/{name}")
         return load(folder)
 
 

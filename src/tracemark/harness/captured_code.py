@@ -73,7 +73,9 @@ def locate(value: object) -> Located:
         return _named(value)
     _require_kind(value)
     qualified = _qualified(value)
-    module = sys.modules.get(str(getattr(value, "__module__", None)))
+    # a method bound to a class is that class's, wherever the class has it from
+    owner = value.__self__ if isinstance(value, MethodType) else value
+    module = sys.modules.get(str(getattr(owner, "__module__", None)))
     if module is None:
         raise UnrecordedError(f"{qualified} stands in no module that is loaded")
     path = _source(module, qualified, value)
@@ -183,7 +185,7 @@ def _require_kind(value: object) -> None:
     if isinstance(value, BuiltinFunctionType):
         raise UnrecordedError(_COMPILED)
     if not isinstance(value, FunctionType | MethodType | type):
-        if hasattr(value, "__wrapped__"):
+        if unwrapped(value)[0]:
             raise UnrecordedError(
                 f"it is wrapped by an object of {_type(value)}, which holds state; give the function without it"
             )
@@ -271,13 +273,16 @@ def _layers(value: object, qualified: str, path: Path) -> tuple[str, ...]:
     Raises:
         UnrecordedError: when the source does not say what wraps it, or a wrapper has no source.
     """
+    function = value.__func__ if isinstance(value, MethodType) else value
+    layers, inner = unwrapped(function)
+    if isinstance(value, MethodType) and isinstance(inner, FunctionType):
+        # a class may have its method from a base class, which may stand in another file
+        qualified, path = inner.__qualname__, Path(os.path.realpath(inner.__code__.co_filename))
     node = _defined(path, qualified)
     if isinstance(node, str):
         raise UnrecordedError(node)
     if isinstance(value, type):
         return (str(path),)
-    function = value.__func__ if isinstance(value, MethodType) else value
-    layers, inner = unwrapped(function)
     files = []
     for layer in (*layers, inner):
         if not isinstance(layer, FunctionType):

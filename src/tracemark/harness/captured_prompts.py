@@ -176,6 +176,9 @@ def _require_plain(text: str, environment: Environment, template: Template) -> N
             if table.get(node.name) is not known.get(node.name):
                 raise UnrecordedError(f"it uses {node.name!r}, a {kind.__name__.lower()} of its environment's own")
     held = {**environment.globals, **template.globals}
-    for name in sorted(meta.find_undeclared_variables(tree)):
-        if name in held and held[name] is not usual.globals.get(name):
+    known = dict(usual.globals)
+    # a name that an environment knows counts as declared there
+    usual.globals.clear()
+    for name in sorted(meta.find_undeclared_variables(usual.parse(text))):
+        if name in held and held[name] is not known.get(name):
             raise UnrecordedError(f"it uses {name!r}, a global of its environment, whose value no source states")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import os
+from abc import ABCMeta
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -24,6 +25,10 @@ from typing import Any
 from tracemark.harness.definition import Definition
 from tracemark.harness.source import UnparsableError, parse
 
+_CHANGING = {
+    *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault"),
+    *("sort", "update", "difference_update", "intersection_update", "symmetric_difference_update"),
+}
 _PLAIN = (bool, bytes, dict, float, int, list, set, str, tuple, type(None))
 _MISSING = object()
 
@@ -48,10 +53,19 @@ def difference(module: ModuleType, raw: bytes, path: str) -> str | None:
 def unwrapped(value: object) -> tuple[list[object], object]:
     """Return the wrappers around a function that say what they wrap, outermost first, and what is innermost."""
     layers: list[object] = []
-    while "__wrapped__" in getattr(value, "__dict__", {}) and len(layers) < 100:
+    while "__wrapped__" in (held := _held(value)) and len(layers) < 100:
         layers.append(value)
-        value = value.__wrapped__  # type: ignore[attr-defined]
+        value = held["__wrapped__"]
     return layers, value
+
+
+def _held(value: object) -> dict[str, Any]:
+    # an object may answer for attributes in its own way; that is not to be run
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 class _Comparison:
@@ -66,19 +80,27 @@ class _Comparison:
 
     @cached_property
     def rebound(self) -> set[str]:
-        """Names that a function may give another value."""
-        return {name for node in _nodes(self.module) if isinstance(node, ast.Global) for name in node.names}
+        """Names whose values the module's own code may change."""
+        found: set[str] = set()
+        for node in _nodes(self.module):
+            if isinstance(node, ast.Global):
+                found.update(node.names)
+            elif isinstance(node, ast.Attribute | ast.Subscript) and _changes(node):
+                found.add(ast.unparse(node.value))
+            elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                found.add(ast.unparse(node))
+        return found
 
     def differences(self, body: list[ast.stmt], held: Mapping[str, Any], inside: str) -> Iterator[str]:
         """Yield what differs between statements of a module or class and what it holds."""
         bound = Counter(_bindings(body))
         for node in body:
             if isinstance(node, Definition):
-                if bound[node.name] == 1 and not (not inside and node.name in self.rebound):
+                if bound[node.name] == 1 and inside + node.name not in self.rebound:
                     yield from self._definition(node, held, inside)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 name = _target(node)
-                if name is not None and bound[name] == 1 and not (not inside and name in self.rebound):
+                if name is not None and bound[name] == 1 and inside + name not in self.rebound:
                     yield from _value(node, name, held, inside)
         for name, value in held.items():
             for function in _functions(value):
@@ -96,12 +118,14 @@ class _Comparison:
         elif isinstance(node, ast.ClassDef):
             if isinstance(value, type) and value.__qualname__ == inside + node.name:
                 yield from self._bases(node, value, held, shown)
-                yield from self.differences(node.body, vars(value), f"{inside}{node.name}.")
+                # a metaclass may make something of its own of what stands in the body
+                body = node.body if type(value) in (type, ABCMeta) else []
+                yield from self.differences(body, vars(value), f"{inside}{node.name}.")
             elif not node.decorator_list:
                 yield f"{shown} is another class than the file defines"
         else:
             functions = list(_functions(value))
-            if not node.decorator_list and not (functions and self._is_here(functions[0])):
+            if not node.decorator_list and not (functions and self._is_of(functions[0], inside + node.name)):
                 yield f"{shown} was replaced by something else"
             for function in functions:
                 if self._is_here(function) and _other_defaults(node, function):
@@ -117,6 +141,9 @@ class _Comparison:
     def _is_here(self, function: FunctionType) -> bool:
         return os.path.realpath(function.__code__.co_filename) == self.path
 
+    def _is_of(self, function: FunctionType, qualified: str) -> bool:
+        return self._is_here(function) and function.__code__.co_qualname == qualified
+
     def _is_known(self, function: FunctionType) -> bool:
         return _content(function.__code__) in self.codes.get(function.__code__.co_qualname, [])
 
@@ -131,12 +158,23 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 
 def _content(code: CodeType) -> tuple[Any, ...]:
     """Return what makes two pieces of compiled code equal, whatever file they say they come from."""
-    constants = tuple(
-        _content(one) if isinstance(one, CodeType) else (type(one).__name__, repr(one)) for one in code.co_consts
-    )
+    constants = _constant(code.co_consts)
     names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_firstlineno)
     return (code.co_code, constants, names, counts, tuple(code.co_lines()))
+
+
+def _constant(value: Any) -> Any:
+    """Return what makes two constants equal: a set has no order, and `1`, `1.0` and `True` are three values."""
+    if isinstance(value, CodeType):
+        return _content(value)
+    if isinstance(value, tuple | list):
+        return (type(value).__name__, *map(_constant, value))
+    if isinstance(value, set | frozenset):
+        return (type(value).__name__, frozenset(map(_constant, value)))
+    if isinstance(value, dict):
+        return ("dict", *((_constant(key), _constant(inner)) for key, inner in value.items()))
+    return (type(value).__name__, repr(value))
 
 
 def _functions(value: object) -> Iterator[FunctionType]:
@@ -159,7 +197,7 @@ def _value(node: ast.Assign | ast.AnnAssign, name: str, held: Mapping[str, Any],
     if inside and type(value) not in _PLAIN:
         # enumerations, models and slots make something of their own of it
         return
-    if type(value) is not type(expected) or repr(value) != repr(expected):
+    if type(value) is not type(expected) or _constant(value) != _constant(expected):
         yield f"`{inside}{name}` is not what the file says by now"
 
 
@@ -181,7 +219,7 @@ def _other_defaults(node: ast.FunctionDef | ast.AsyncFunctionDef, function: Func
     pairs = [*zip(node.args.defaults, given, strict=True), *((named[name], by_name[name]) for name in named)]
     written = [(_written_out(default), value) for default, value in pairs]
     return any(
-        expected is not _MISSING and expected not in ([], {}, set()) and repr(expected) != repr(value)
+        expected is not _MISSING and expected not in ([], {}, set()) and _constant(expected) != _constant(value)
         for expected, value in written
     )
 
@@ -207,6 +245,10 @@ def _bindings(body: list[ast.stmt]) -> Iterator[str]:
             # it stands for two: what is added to is no longer what was written out
             yield node.target.id
         pending += ast.iter_child_nodes(node)
+
+
+def _changes(node: ast.Attribute | ast.Subscript) -> bool:
+    return node.attr in _CHANGING if isinstance(node, ast.Attribute) else not isinstance(node.ctx, ast.Load)
 
 
 def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
