@@ -505,6 +505,13 @@ def test_instructions_that_are_left_out_later_are_a_contradiction(start: Any, se
     assert [(each.component, each.part) for each in rec.contradictions] == [("prompt_templates", "system")]
 
 
+def test_what_the_client_records_is_not_recorded_by_hand_as_well(start: Any, server: says.Server) -> None:
+    with start() as rec:
+        client_of(rec, server)
+        with pytest.raises(UsageError, match="a client is listened to"):
+            rec.user("Read a.")
+
+
 @pytest.mark.parametrize("thing", [None, object(), "client"])
 def test_what_is_no_client_is_refused(start: Any, thing: Any) -> None:
     with start() as rec, pytest.raises(UsageError, match="OpenAI client is needed"):

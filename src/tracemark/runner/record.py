@@ -259,7 +259,7 @@ class Recorder:
         Raises:
             UsageError: when it is neither, or a trace cannot hold a part.
         """
-        self._turns.said(given.said("system", text))
+        self._by_hand().said(given.said("system", text))
 
     @placed
     def user(self, text: str | Sequence[Mapping[str, Any]]) -> None:
@@ -272,7 +272,7 @@ class Recorder:
         Raises:
             UsageError: when it is neither, or a trace cannot hold a part.
         """
-        self._turns.said(given.said("user", text))
+        self._by_hand().said(given.said("user", text))
 
     @placed
     def agent(
@@ -298,7 +298,7 @@ class Recorder:
             UsageError: when one of them is nothing that a trace can hold, a call lacks one of its members, or two calls
                 share an id.
         """
-        self._turns.replied(given.reply(message, tool_calls, reasoning_content, metrics))
+        self._by_hand().replied(given.reply(message, tool_calls, reasoning_content, metrics))
 
     @placed
     def observation(self, results: Sequence[Mapping[str, Any]]) -> None:
@@ -313,7 +313,7 @@ class Recorder:
             UsageError: when there is no reply that it could belong to, a result answers none of its calls, or is
                 nothing that a trace can hold. An object is no content: the model saw a text.
         """
-        self._turns.shown(given.results(results))
+        self._by_hand().shown(given.results(results))
 
     @placed
     def outcome(self, status: str | None = None, **facts: Any) -> None:
@@ -343,6 +343,11 @@ class Recorder:
             journal, self._journal = self._journal, None
             self._owner.end()
             journal.close()
+
+    def _by_hand(self) -> Turns:
+        if self._client_calls is not None:
+            raise UsageError("a client is listened to, which records this", hint="leave the call out")
+        return self._turns
 
     def _require_open(self) -> None:
         self._owner.require(f"{self.path.name}: a request of a client")
