@@ -2,13 +2,17 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracemark import digest
-from tracemark.harness.match import Content, fits
+from tracemark.harness.loading import load
+from tracemark.harness.match import Content, Matcher, fits
 from tracemark.harness.templates import EXCERPT
 
 SYSTEM = (
@@ -519,3 +523,77 @@ def test_long_lists_of_tools_are_judged_like_others_and_not_remembered(matcher: 
     places = [[place.part for place in judging.judge(content).contradictions] for _ in range(2)]
     after = sys.getrefcount(content.tools_key)
     assert (after - before, places) == (kept, [["get"], ["get"]])
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Matcher:
+    """A harness of which every component can be compared with something."""
+    folder = tmp_path_factory.mktemp("strict")
+    (folder / "code.py").write_text("def run(raw):\n    return raw\n")
+    handler = {"name": "frame", "entry": "code.py:run", "max_characters": 10, "template": "<{{ output }}>"}
+    members = {
+        "format": "tracemark/harness/1",
+        "prompt_templates": [prompt(SYSTEM)],
+        "tool_bindings": bound(TOOL),
+        "observation_handlers": [handler],
+        "runtime": {"limits": {"steps": 2}},
+    }
+    (folder / "harness.yaml").write_text(json.dumps(members))
+    return Matcher(load(folder))
+
+
+SEEN = st.tuples(st.integers(1, 9), st.sampled_from(["a", "<a>", "<b>", "x" * 11]))
+CONTENTS = st.builds(
+    lambda text, tools, calls, seen, raw, replies: Content(
+        messages=[("system", text, 1)] if text else [],
+        tools=tools,
+        tools_key=None if tools is None else digest.canonical(tools),
+        calls=calls,
+        observations=seen,
+        raw_outputs=[(step, {"output": given}, text) for (step, text), given in zip(seen, raw, strict=False) if given],
+        replies=list(range(1, replies + 1)),
+    ),
+    st.sampled_from(["", SYSTEM.format(today="Monday", policy="None."), "Something else."]),
+    st.sampled_from([None, [], [TOOL], [OTHER], [TOOL, OTHER]]),
+    st.lists(st.sampled_from([("get", 2, "ok"), ("put", 3, "ok"), ("put", 4, "error")]), max_size=2),
+    st.lists(SEEN, max_size=3),
+    st.lists(st.sampled_from(["a", "b", ""]), max_size=3),
+    st.integers(0, 4),
+)
+
+
+@given(CONTENTS)
+def test_excluding_is_contradicting_and_judging_changes_nothing(strict: Matcher, content: Content) -> None:
+    judgement = strict.judge(content)
+    assert strict.excludes(content) is judgement.contradicted
+    assert strict.judge(content) == judgement
+    assert all(len(place.text) <= EXCERPT for place in judgement.contradictions)
+
+
+@given(CONTENTS, st.data())
+def test_a_trace_that_shows_less_contradicts_no_more_and_nothing_but_what_it_shows(
+    strict: Matcher, content: Content, data: st.DataObject
+) -> None:
+    hidden = data.draw(st.sets(st.sampled_from(["messages", "tools", "calls", "raw_outputs", "replies"])))
+    less = replace(content, **dict.fromkeys(hidden - {"tools"}, ()), **({"tools": None} if "tools" in hidden else {}))
+    places = {place[:2] for place in strict.judge(content).contradictions}
+    shown = {place[:2] for place in strict.judge(less).contradictions}
+    assert shown <= places
+    everything_hidden = replace(less, messages=(), tools=None, calls=(), observations=(), raw_outputs=(), replies=())
+    assert not strict.judge(everything_hidden).contradicted
+
+
+@given(CONTENTS)
+def test_each_component_is_corroborated_by_its_own_content_alone(strict: Matcher, content: Content) -> None:
+    evidence = strict.judge(content).evidence
+    raw = content.raw_outputs
+    expected = {
+        "prompt_templates": any(text.startswith("You answer") for _, text, _ in content.messages),
+        "tool_bindings": TOOL in (content.tools or []),
+        "observation_handlers": bool(raw)
+        and len(raw) == len(content.observations)
+        and all(f"<{given['output']}>" == text for _, given, text in raw),
+        "runtime": False,
+    }
+    found = {component: set(parts.values()) == {"corroborated"} for component, parts in evidence.items()}
+    assert found == expected
