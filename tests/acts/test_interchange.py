@@ -11,11 +11,11 @@ import pytest
 from atif import Trajectory as Peer
 
 from tracemark import digest
-from tracemark.acts import decisions, ingest, interchange, scaffold
+from tracemark.acts import audit, decisions, ingest, interchange, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.provenance import standing
 from tracemark.acts.traces import TraceFilter
-from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
+from tracemark.errors import ExportRefusedError, IntegrityError, UnknownNameError, UsageError
 from tracemark.exporters import interchange_folder as folders
 from tracemark.importers.detect import IMPORTERS
 from tracemark.store.selection import Selection
@@ -368,6 +368,15 @@ def test_an_export_that_was_cut_short_says_so_and_can_be_made_again(
     assert json.loads((tmp_path / "out" / folders.NAME).read_bytes())["complete"] is False
     assert export(shop.root, tmp_path / "out", form).documents == 5
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+
+
+def test_an_audit_says_what_compares_documents_with_the_store(shop: Shop, tmp_path: Path) -> None:
+    export(shop.root, tmp_path / "out")
+    with pytest.raises(UnknownNameError, match="no training set") as caught:
+        audit.audit(shop.root, str(tmp_path / "out"))
+    assert (
+        caught.value.hint == f"tracemark ingest {tmp_path / 'out'} --dry-run tells what in them the store does not have"
+    )
 
 
 def test_a_damaged_trace_is_no_document(shop: Shop, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from tracemark.acts.corpus import VERSIONS, Corpus, is_short, open_store
 from tracemark.acts.pulled import require_no_output, resolve
 from tracemark.durable import is_there
 from tracemark.errors import NotPulledError, UnknownNameError
+from tracemark.exporters import interchange_folder, sft
 from tracemark.exporters import manifest as manifests
-from tracemark.exporters import sft
 from tracemark.store.reading import SHORTEST_PREFIX
 
 
@@ -46,6 +46,11 @@ def audit(root: Path, target: str) -> TraceAudit | ExportAudit | HarnessAudit:
         if folder.is_dir():
             if is_there(folder / sft.FILE):
                 return audit_export(root, folder)
+            if is_there(folder / interchange_folder.NAME):
+                raise UnknownNameError(
+                    f"{target!r} holds documents of `export atif`, which are no training set",
+                    hint=f"tracemark ingest {target} --dry-run tells what in them the store does not have",
+                ) from None
             raise UnknownNameError(
                 f"{target!r} is a folder without {manifests.NAME}, so no export, and names no harness and no trace",
                 hint="name the folder that `tracemark export` wrote; tracemark harness list; tracemark traces list",
