@@ -34,7 +34,7 @@ class Attachments:
     def __init__(self, sample: dict[str, Any], raw: bytes) -> None:
         held = sample.pop("attachments", None)
         self._held: Mapping[str, Any] = held if isinstance(held, dict) else {}
-        self._is_named = any(mark in raw for mark in _MARKS) or b"\\u" in raw
+        self._is_named = bool(self._held) or any(mark in raw for mark in _MARKS)
         self.missing: set[str] = set()
         """Names under which the sample holds nothing."""
 
