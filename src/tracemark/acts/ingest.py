@@ -34,6 +34,7 @@ from tracemark.acts.ingest_job import IngestJob, JobResult, refuse, refused_in, 
 from tracemark.acts.ingest_notes import Seen, rederived, unseen
 from tracemark.acts.ingest_tally import Tally
 from tracemark.acts.known import Known
+from tracemark.acts.observed import showing_nothing
 from tracemark.acts.pinned import COMPLETE, SEGMENTS, not_pinned
 from tracemark.acts.settled import Settled
 from tracemark.durable import make_folder
@@ -168,6 +169,7 @@ def _ingest(corpus: Corpus, sources: Sequence[Path], options: IngestOptions, tar
         for result in engine.run(work, itertools.starmap(job_of, enumerate(planned.jobs))):
             run.take(result)
         tally.close(seen, run.decided())
+        tally.note(showing_nothing(piece.format for job in planned.jobs for piece in job.pieces))
         tally.note([*planned.findings, *(behind.findings if behind is not None else ()), *store.findings])
     # what was missing and is there again is pinned
     beside = max(run.segments - corpus.pins.missing.get(SEGMENTS, 0), 0)

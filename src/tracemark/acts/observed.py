@@ -1,0 +1,156 @@
+"""Observed harnesses: what foreign traces show, grouped by what they share, beside the harnesses that are declared.
+
+A group is a partial identity. Its traces agree in every part that it names, and nobody knows the rest: it is no
+harness, it has no fingerprint, and no export takes a trace for being in it. What it is good for: to see how many
+harnesses a pile of foreign traces holds at least, and which parts a declared version has to have before it fits them.
+
+Invariants:
+- a group names what `harness.observed.shared` keeps: parts that prove a difference, and texts that a second task
+  confirmed; so another trace may confirm a text and move traces from one group to another;
+- traces that show nothing are a group for themselves, one for each format.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracemark import digest
+from tracemark.acts.corpus import Corpus
+from tracemark.errors import UnknownNameError
+from tracemark.findings import Finding, finding
+from tracemark.harness.observed import PREFIX, Confirmed, name_of, shared
+from tracemark.importers.detect import IMPORTERS, importer
+from tracemark.model.harness import COMPONENTS
+from tracemark.store.store import Store
+
+SOURCE = "observed"
+"""What stands for the place of a group in lists of harnesses, where those that are declared have a folder."""
+
+_ABSENT = "these traces hold none of it"
+_UNCONFIRMED = " confirmed by a second task"
+_NEVER = "the format never holds it"
+
+
+@dataclass(slots=True)
+class Group:
+    """Traces without a harness that share what is known of theirs."""
+
+    known: dict[str, list[dict[str, str]]]
+    """Component to the observed entries that all of them show; empty when nothing is known."""
+    halves: list[str] = field(default_factory=list)
+    """The observed halves of the stamps in it, as texts."""
+    formats: Counter[str] = field(default_factory=Counter)
+    """Traces by format."""
+    tasks: int = 0
+    """How many tasks they are of, at most; a task of two halves counts twice."""
+    first: str = ""
+    """Id of one of the traces."""
+
+    @property
+    def name(self) -> str:
+        """What it is called: `observed:` and digits of the digest of what is known, or the format when nothing is."""
+        return name_of(self.known) if self.known else f"{PREFIX}nothing-{next(iter(self.formats))}"
+
+    @property
+    def traces(self) -> int:
+        """How many traces there are."""
+        return self.formats.total()
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the group as `harness list` shows it."""
+        return {
+            "name": self.name,
+            "source": SOURCE,
+            "formats": dict(sorted(self.formats.items())),
+            "traces": self.traces,
+            "tasks": self.tasks,
+            "known": {component: _parts(entries) for component, entries in self.known.items()},
+            "open": {name: _why(name, self) for name in COMPONENTS if name not in self.known},
+            "trace": self.first,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """All groups of a store."""
+
+    groups: tuple[Group, ...]
+    """Those with most traces first."""
+    confirmed: Confirmed
+    """What more than one task shows."""
+
+    def named(self, name: str) -> Group:
+        """Return the group of a name, or of its beginning.
+
+        Raises:
+            UnknownNameError: when there is none, or more than one.
+        """
+        found = [group for group in self.groups if group.name == name] or [
+            group for group in self.groups if group.name.startswith(name)
+        ]
+        if len(found) == 1:
+            return found[0]
+        said = "several groups of traces are" if found else "no group of traces is"
+        raise UnknownNameError(f"{said} called {name!r}", hint="tracemark harness list names them")
+
+
+def undecided(corpus: Corpus) -> set[bytes]:
+    """Return the ids of the traces about whose harness the ledger says something; they are in no group."""
+    decided = corpus.store_decisions
+    return {bytes.fromhex(trace) for trace in (*decided.stamps, *decided.divided)}
+
+
+def groups(corpus: Corpus, store: Store) -> Groups:
+    """Return the groups of the foreign traces in a store.
+
+    Args:
+        corpus: whose ledger says which traces were given a harness.
+        store: its store.
+    """
+    store.applied(corpus.store_decisions)
+    but = undecided(corpus)
+    confirmed = frozenset(store.catalogue.confirmed(but))
+    found: dict[str, Group] = {}
+    for foreign in store.catalogue.foreign(but):
+        known = shared(digest.load_canonical(foreign.half.encode()), confirmed)
+        key = digest.of(known) if known else foreign.format or ""
+        group = found.setdefault(key, Group(known, first=foreign.first.hex()))
+        group.halves.append(foreign.half)
+        group.formats[foreign.format or "unknown"] += foreign.traces
+        group.tasks += foreign.tasks
+    return Groups(tuple(sorted(found.values(), key=lambda group: (-group.traces, group.first))), confirmed)
+
+
+def showing_nothing(formats: Iterable[str]) -> list[Finding]:
+    """Return a finding for each format whose files can show nothing of a harness, in order of their names."""
+    message = "files of this format hold nothing of the harness that made them: no claim can be compared with them"
+    return [finding("no-evidence-in-format", name, message) for name in sorted(set(formats)) if not _shows(name)]
+
+
+def _shows(name: str) -> tuple[str, ...]:
+    return importer(name).shows if name in IMPORTERS.names() else COMPONENTS
+
+
+def _parts(entries: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return each part with its form and digest, as a list of lines; parts of one name are numbered."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        name, number = entry["part"], 1
+        while name in found:
+            number += 1
+            name = f"{entry['part']} ({number})"
+        found[name] = f"{entry['form']} {entry['digest']}"
+    return found
+
+
+def _why(component: str, group: Group) -> str:
+    """Return why a component of a group is open, in words."""
+    if not any(component in _shows(name) for name in group.formats):
+        return _NEVER
+    texts = {e["digest"] for half in group.halves for e in digest.load_canonical(half.encode()).get(component, ())}
+    if not texts:
+        return _ABSENT
+    return f"{len(texts)} texts, none" + _UNCONFIRMED if len(texts) > 1 else f"1 text, not{_UNCONFIRMED}"
