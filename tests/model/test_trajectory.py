@@ -187,7 +187,9 @@ WHOLE: dict[str, Any] = {
             "tool_calls": [CALL, {**CALL, "tool_call_id": "c2", "extra": FREE}],
             "observation": {"results": [{"source_call_id": "c2", "content": None, "extra": FREE}, {"content": "z"}]},
             "metrics": {"prompt_tokens": 1, "completion_tokens": 2, "cached_tokens": 0, "cost_usd": 1, "extra": FREE},
+            "llm_call_count": 1,
         },
+        {"step_id": 4, "source": "agent", "message": "a greeting", "llm_call_count": 0},
     ],
 }
 NAMES = [
@@ -249,6 +251,11 @@ def bent(draw: st.DrawFn) -> Any:
 def test_the_fast_path_accepts_the_whole_document() -> None:
     assert fast(WHOLE)
     assert walk(WHOLE).sound
+
+
+@pytest.mark.parametrize("members", [{"metrics": {}}, {"reasoning_content": ""}])
+def test_the_fast_path_leaves_a_step_without_a_call_that_cost_something_to_the_models(members: dict[str, Any]) -> None:
+    assert not walk(trajectory(agent(llm_call_count=0, **members))).sound
 
 
 @settings(max_examples=400)

@@ -27,6 +27,7 @@ from tracemark.importers.base import verbatim_digest
 from tracemark.model.atif import AGENT_ONLY, are_timestamps
 
 _AGENT_ONLY = frozenset(AGENT_ONLY)
+_OF_A_CALL = ("metrics", "reasoning_content")
 _CACHE_SIZE = 256
 _CACHED_KEY = 262_144
 _OPENINGS = (
@@ -185,7 +186,10 @@ def _is_sound(trajectory: dict[str, Any]) -> bool:
     if [step["step_id"] for step in steps] != list(range(1, len(steps) + 1)):
         return False
     for step in steps:
-        if step["source"] != "agent" and not _AGENT_ONLY.isdisjoint(step) and _has_any(step, AGENT_ONLY):
+        if step["source"] != "agent":
+            if not _AGENT_ONLY.isdisjoint(step) and _has_any(step, AGENT_ONLY):
+                return False
+        elif step.get("llm_call_count") == 0 and _has_any(step, _OF_A_CALL):
             return False
     return are_timestamps([time for step in steps if (time := step.get("timestamp")) is not None])
 

@@ -301,7 +301,7 @@ def fast_schema() -> dict[str, Any]:
     """Return the JSON Schema of the ordinary document, narrower than the models.
 
     Left out, so that a document that has them is judged by the models: parts in messages, embedded trajectories,
-    references to sub-agents, token ids, log probabilities, `llm_call_count`.
+    references to sub-agents, token ids, log probabilities.
     """
     schema = Trajectory.model_json_schema()
     definitions = schema["$defs"]
@@ -310,7 +310,6 @@ def fast_schema() -> dict[str, Any]:
     step, result = definitions["Step"]["properties"], definitions["ObservationResult"]["properties"]
     step["message"], result["content"] = text, optional_text
     for owner, names in (
-        (definitions["Step"], ("llm_call_count",)),
         (definitions["Metrics"], ("prompt_token_ids", "completion_token_ids", "logprobs")),
         (definitions["ObservationResult"], ("subagent_trajectory_ref",)),
         (definitions["Trajectory"], ("subagent_trajectories",)),
