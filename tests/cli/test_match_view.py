@@ -1,4 +1,4 @@
-"""Observed groups and comparisons as text: what fits, what is ruled out and by what; nothing from a trace is printed raw."""
+"""Observed groups and comparisons as text: what fits, what is ruled out and by what; nothing is printed raw."""
 
 from __future__ import annotations
 

@@ -100,6 +100,7 @@ def _examine_line(examined: Examined, location: Location, line: bytes) -> None:
         projection = project_line(line, value=value)
         row = projection.row
         examined.links.update(("replaced", bytes.fromhex(old), row.id) for old in projection.supersedes)
+        examined.links.update(("shown", row.id, text) for text in (projection.shown,) if text)
         examined.traces.append((row, location))
         if examined.witness is not None:
             examined.witness.see(row.trace_id, value)
