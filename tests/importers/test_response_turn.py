@@ -1,0 +1,85 @@
+"""Turns of the Responses API as chat messages, and what model calls cost in either API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tracemark.importers.response_turn import answer_of, message_of
+from tracemark.importers.usage import metrics_of
+
+CALL = {"type": "function_call", "id": "fc", "call_id": "c1", "name": "bash", "arguments": '{"a": 1}', "status": "done"}
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "message", "id": "m", "content": [{"type": "output_text", "text": text, "annotations": []}]}
+
+
+def test_items_become_text_reasoning_and_calls_and_nothing_of_them_is_lost() -> None:
+    thought = {
+        "type": "reasoning",
+        "id": "r",
+        "summary": [{"type": "summary_text", "text": "Look."}],
+        "encrypted_content": "A",
+    }
+    message = message_of({"output": [thought, said("One. "), said("Two."), CALL]})
+    assert (message["role"], message["content"], message["reasoning_content"]) == ("assistant", "One. Two.", "Look.")
+    assert message["tool_calls"] == [
+        {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": '{"a": 1}'}}
+    ]
+    assert message["output"] == [
+        {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text"}], "encrypted_content": "A"},
+        {"type": "message", "id": "m", "content": [{"type": "output_text", "annotations": []}]},
+        {"type": "message", "id": "m", "content": [{"type": "output_text", "annotations": []}]},
+        {"type": "function_call", "id": "fc", "status": "done"},
+    ]
+
+
+def test_a_reply_without_text_has_none_and_not_an_empty_one() -> None:
+    assert message_of({"output": [CALL]})["content"] is None
+    assert message_of({"output": [said("")]})["content"] == ""
+
+
+@pytest.mark.parametrize(
+    "output", [None, [], 7, "text", [None], [7], [{"type": "message", "content": 3}], [{"type": 1}]]
+)
+def test_what_is_no_item_is_kept_as_it_is(output: Any) -> None:
+    message = message_of({"output": output})
+    assert message["output"] == output
+    assert message["content"] is None
+
+
+def test_an_item_of_an_unknown_kind_is_kept_whole() -> None:
+    item = {"type": "web_search_call", "id": "w", "action": {"query": "x"}}
+    assert message_of({"output": [item]})["output"] == [item]
+
+
+def test_an_answer_names_its_call() -> None:
+    item = {"type": "function_call_output", "call_id": "c1", "output": "text", "status": "done"}
+    assert answer_of(item) == {"role": "tool", "tool_call_id": "c1", "content": "text", "status": "done"}
+
+
+@pytest.mark.parametrize(
+    ("usage", "metrics"),
+    [
+        ({"prompt_tokens": 5, "completion_tokens": 2}, {"prompt_tokens": 5, "completion_tokens": 2}),
+        ({"input_tokens": 5, "output_tokens": 0}, {"prompt_tokens": 5, "completion_tokens": 0}),
+        (
+            {"input_tokens_details": {"cached_tokens": 3}},
+            {"cached_tokens": 3, "extra": {"usage": {"input_tokens_details": {"cached_tokens": 3}}}},
+        ),
+        ({"prompt_tokens": "5", "x": None}, {"extra": {"usage": {"prompt_tokens": "5"}}}),
+        ({"prompt_tokens": True}, {"extra": {"usage": {"prompt_tokens": True}}}),
+        ({}, {}),
+        (None, {}),
+        ([5], {}),
+    ],
+)
+def test_a_report_of_either_api_is_read(usage: Any, metrics: dict[str, Any]) -> None:
+    assert metrics_of(usage) == metrics
+
+
+@pytest.mark.parametrize(("cost", "known"), [(0, True), (0.5, True), (None, False), ("0.5", False), (True, False)])
+def test_a_cost_is_a_number(cost: Any, known: bool) -> None:
+    assert metrics_of(None, cost) == ({"cost_usd": cost} if known else {})
