@@ -190,6 +190,44 @@ def test_a_mixed_run_says_so(journal: Path) -> None:
     assert stamp["mixed"] is True
 
 
+def with_events(journal: Path, before: str, *events: dict[str, Any]) -> bytes:
+    """Return the journal with events in front of the first of the kind `before`."""
+    lines = journal.read_bytes().splitlines()
+    at = next(number for number, line in enumerate(lines) if json.loads(line)["event"] == before)
+    return b"\n".join([*lines[:at], *map(digest.canonical, events), *lines[at:]]) + b"\n"
+
+
+def test_other_tools_behind_the_first_reply_make_a_run_mixed(journal: Path) -> None:
+    other = {"event": "tools", "definitions": []}
+    mixed = imported(journal, with_events(journal, "outcome", other))
+    assert mixed.stamp["mixed"] is True
+    assert mixed.trajectory["agent"]["tool_definitions"] == imported(journal).trajectory["agent"]["tool_definitions"]
+    same = {"event": "tools", "definitions": mixed.trajectory["agent"]["tool_definitions"]}
+    assert "mixed" not in imported(journal, with_events(journal, "outcome", same)).stamp
+
+
+def test_of_several_tool_lists_in_front_of_the_first_reply_the_last_counts(journal: Path) -> None:
+    sent = {"event": "tools", "definitions": [{"type": "function", "function": {**TOOL, "description": "Sent."}}]}
+    read_back = imported(journal, with_events(journal, "step", sent))
+    assert read_back.trajectory["agent"]["tool_definitions"] == sent["definitions"]
+    assert "mixed" not in read_back.stamp
+
+
+def test_facts_that_showed_later_fill_what_the_start_does_not_state(journal: Path) -> None:
+    facts = [{"event": "facts", "run": {"sampling": {"top_p": each}, "model": {"name": "other"}}} for each in (0, 1)]
+    run = imported(journal, with_events(journal, "outcome", *facts)).run
+    assert run["sampling"] == {"top_p": 1}
+    assert run["model"] == {"name": "scripted", "revision": "1"}
+
+
+def test_calls_that_gave_no_step_stand_beside_the_steps(journal: Path) -> None:
+    call = {"after": 3, "kind": "failed", "status": 500}
+    trajectory = imported(journal, with_events(journal, "outcome", {"event": "call", "call": call})).trajectory
+    assert trajectory["extra"] == {"calls_without_step": [call]}
+    assert problems(trajectory) == []
+    assert "extra" not in imported(journal).trajectory
+
+
 def test_a_contradicted_run_has_no_fingerprint(journal: Path) -> None:
     found = {"component": "prompt_templates", "part": "system", "text": "Something else."}
 

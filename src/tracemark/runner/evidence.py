@@ -119,7 +119,7 @@ class Evidence:
         contradictions, agreeing = compare.request(self._harness, self._rendered, roles, tools)
         self._placed.update(agreeing)
         for contradiction in contradictions:
-            self._contradict(contradiction)
+            self._contradict_once(contradiction)
         if not tools:
             # a prompt may tell the model of its tools, and then nobody sees whether it tells of these
             for name in self._harness.manifest.tool_bindings:

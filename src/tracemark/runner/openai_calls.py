@@ -16,13 +16,14 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import groupby, takewhile
 from threading import RLock
 from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.digest import NotJSONError
-from tracemark.errors import UsageError
+from tracemark.errors import TracemarkError, UsageError
 from tracemark.harness.match import Contradiction
 from tracemark.harness.templates import EXCERPT
 from tracemark.runner import openai_messages as chat
@@ -92,6 +93,10 @@ class Following:
         self._require()
         self._raise()
         call = read(raw)
+        with self._lock:
+            if not self._is_own(call):
+                # it is kept as it is, and no step of this trace
+                return
         if call.body.get("n") not in (None, 1):
             raise UsageError(f"n={call.body['n']}: nobody sees with which reply the run goes on", hint="ask for one")
         if call.body.get("functions") is not None:
@@ -154,7 +159,9 @@ class Following:
     def _keep_failure(self, error: Exception) -> None:
         self._failure = self._failure or error
         text = f"a call of the model could not be recorded: {error}"
-        self._evidence.contradict(Contradiction("runtime", "recording", None, text[:EXCERPT]))
+        # the journal itself may be what failed
+        with suppress(TracemarkError, OSError):
+            self._evidence.contradict(Contradiction("runtime", "recording", None, text[:EXCERPT]))
 
     def _record(self, call: Call, message: dict[str, Any], completion: dict[str, Any], **more: Any) -> None:
         self._settle_broken(call)

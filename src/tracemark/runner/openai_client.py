@@ -39,6 +39,7 @@ _WITHOUT_REPLY = frozenset(
 
 _LIBRARIES = ("httpx", "httpx2")
 _EVENT_STREAM = "text/event-stream"
+_DEPLOYMENT = re.compile(r"/deployments/[^/]+")
 _EVENT = re.compile(rb".+?(?:\n\n|\r\n\r\n|\Z)", re.DOTALL)
 
 
@@ -163,7 +164,8 @@ def _admitted(request: Any, following: Following) -> Any:
     """
     if request.method != "POST":
         return request
-    path = request.url.path.rstrip("/")
+    # a deployment is named as somebody likes
+    path = _DEPLOYMENT.sub("", request.url.path.rstrip("/"))
     if path.endswith(_RECORDED):
         following.require(request.read())
     elif _WITHOUT_REPLY.isdisjoint(path.split("/")):
