@@ -337,6 +337,9 @@ def test_taken_back_on_one_branch_and_declared_anew_on_another_it_does_not_hold(
     merge(shop, other)
     assert Corpus(shop.root).equivalents() == {shop.fingerprint()}
     assert "ledger-equivalent-conflict" in codes(health.check(shop.root))
+    undecided = branch(shop, tmp_path / "undecided")
+    take_back(undecided)
+    assert "ledger-equivalent-conflict" not in codes(health.check(undecided.root))
     declare(shop)
     assert "ledger-equivalent-conflict" not in codes(health.check(shop.root))
     assert len(Corpus(shop.root).equivalents()) == 2

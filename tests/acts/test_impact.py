@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from tracemark.acts import decisions, equivalence, impact
 from tracemark.cli.main import run
-from tracemark.errors import UnknownNameError
+from tracemark.errors import IntegrityError, UnknownNameError
 from tracemark.harness.impact import Verdict
 
 from .conftest import CLOCK, SCHEMA, Shop, document, write_version
@@ -131,23 +133,48 @@ def test_what_no_export_takes_is_not_looked_at_and_counted(shop: Shop) -> None:
     shop.ingest([document("b", extra="Be brief."), document("n")], None, "nobody")
     decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
     shop.read_anew(shop.ids()["t-1"])
-    rendered = document("r")
-    rendered["steps"][2]["is_copied_context"] = True
-    shop.ingest([rendered], name="copied")
+    copied = [document("r"), document("f", reward=0.0)]
+    for one in copied:
+        one["steps"][2]["is_copied_context"] = True
+    shop.ingest(copied, name="copied")
     found = asked(shop)
-    assert found.left_out == {"not-trainable": 1, "retracted": 1, "superseded": 1}
+    assert found.left_out == {"not-trainable": 2, "retracted": 1, "superseded": 1}
     assert sum(found.counts["traces"].values()) == 2
+
+
+def test_what_was_taken_from_the_harness_is_none_of_its_traces(shop: Shop) -> None:
+    version(shop, properties=PREFIXED)
+    for task in ("t-0", "t-1"):
+        decisions.stamp(shop.root, [shop.ids()[task]], "none", "not ours", CLOCK)
+    decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
+    found = asked(shop)
+    assert (found.left_out, counts(found, "traces")) == ({}, {"valid": 1})
 
 
 def test_traces_of_an_equivalent_harness_are_looked_at_by_its_own_schemas(shop: Shop) -> None:
     version(shop, "desk_e", properties={"order": {"type": ["string", "integer"]}})
     version(shop, properties=PREFIXED)
-    made = run_of("e", {"order": 7})
-    shop.ingest([made], "desk_e", "equivalent")
-    assert sum(asked(shop).counts["traces"].values()) == 3
+    shop.ingest([run_of("e", {"order": 7})], "desk_e", "equivalent")
+    shop.ingest([run_of("a", {"order": 7})], "desk_a", "old")
+    assert sum(asked(shop).counts["traces"].values()) == 4
     equivalence.equivalent(shop.root, "desk_a", "desk_e", "wider", CLOCK, force=True)
     found = asked(shop)
-    assert counts(found, "traces") == {"stopped": 1, "valid": 3}
+    assert counts(found, "traces") == {"stopped": 1, "invalid-before": 1, "valid": 3}
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE traces SET status = 'failure'", "UPDATE restated SET fields = json_set(fields, '$.task', 't-8')"]
+)
+def test_a_catalogue_that_does_not_say_what_is_stored_stops_it(shop: Shop, change: str) -> None:
+    version(shop)
+    for harness in (None, "desk_a"):
+        shop.ingest([document("t-9")], harness, "again")
+    assert asked(shop).exit_code == 0
+    with closing(sqlite3.connect(shop.root / ".tracemark" / "catalogue.db")) as catalogue:
+        assert catalogue.execute(change).rowcount
+        catalogue.commit()
+    with pytest.raises(IntegrityError, match="catalogue"):
+        asked(shop)
 
 
 def test_a_trace_that_was_stamped_since_counts_where_it_stands_now(shop: Shop) -> None:

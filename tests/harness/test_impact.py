@@ -138,6 +138,8 @@ def test_arguments_that_no_validator_takes_are_undecided() -> None:
         deep = {"a": deep}
     assert schemas(closed(a={"enum": ["x"]})).faults("look", {"a": "\ud800"}) is None
     assert schemas(closed(a={"enum": ["x"]})).faults("look", {"a": deep}) is None
+    endless = closed(a={"pattern": r"(?!x)(?:a|aa|aaa)*(?=c)b"})
+    assert schemas(endless).faults("look", {"a": "a" * 2000}) is None
 
 
 def test_a_schema_that_refers_to_itself_ends() -> None:

@@ -8,8 +8,8 @@ Invariants:
 - a docstring is a part of the tree, and counts: it may be what a model is told of a tool;
 - numbers of lines and columns are no part of it. A program that reads its own source or its line numbers (`inspect`, a
   traceback put into an observation) can still tell the two apart; no syntax tree shows that;
-- a file counts as a tree only where it is nothing but a module: one that is also a prompt, a schema, an included
-  template or an unassigned file counts as text;
+- a file counts as a tree only where it is nothing but a module: one that is also a prompt, a schema or an included
+  template counts as text, and so does one that no entry imports;
 - a module that cannot be parsed counts as text.
 """
 
@@ -101,7 +101,7 @@ def _texts(harness: Harness) -> set[str]:
     named = [prompt.file for prompt in described.prompt_templates if prompt.file is not None]
     named += [tool.definition for tool in described.tool_bindings.values() if isinstance(tool.definition, str)]
     included = [key for keys in harness.includes.values() for key in keys]
-    return {*map(normal, named), *included, *harness.unassigned}
+    return {*map(normal, named), *included}
 
 
 def _tree(raw: bytes) -> bytes | None:

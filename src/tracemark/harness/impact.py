@@ -7,8 +7,8 @@ annotation, as it is to the providers; a tool without a schema takes any argumen
 Invariants:
 - pure: no schema is fetched or read from a disk, whatever a `$ref` names; one that leads outside its own schema makes
   the schema unusable;
-- a schema that is unusable, or arguments that no validator takes (lone surrogates, nesting without end), decide
-  nothing: such a call is undecided, and never counts as valid;
+- a schema that is unusable, or arguments that no validator takes (lone surrogates, nesting without end, a pattern
+  that backtracks for ever), decide nothing: such a call is undecided, and never counts as valid;
 - what the schemas do not say is not said: a valid call may still be answered otherwise by changed code.
 """
 
@@ -30,7 +30,11 @@ FAULTS = 20
 _WHY = 160
 """At most so many characters say what is wrong."""
 
-_UNDECIDING = frozenset({"backtrackLimitExceeded", "regexEngineFailure", "referencing"})
+_UNDECIDING = (
+    jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded,
+    jsonschema_rs.ValidationErrorKind.RegexEngineFailure,
+    jsonschema_rs.ValidationErrorKind.Referencing,
+)
 """Errors of the validator itself, which say nothing of the arguments."""
 
 
@@ -98,7 +102,7 @@ class Schemas:
             errors = list(islice(validator.iter_errors(arguments), FAULTS))
         except (ValueError, RecursionError, OverflowError):
             return None
-        if any(error.kind.name in _UNDECIDING for error in errors):
+        if any(isinstance(error.kind, _UNDECIDING) for error in errors):
             return None
         return tuple(sorted({fault for error in errors for fault in _faults(error)})[:FAULTS])
 
