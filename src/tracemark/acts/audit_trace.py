@@ -58,6 +58,9 @@ class TraceAudit(Report):
     contradictions: list[dict[str, Any]]
     """Where the content disagrees with a harness that was stated: `harness` (its label), `component`, `part`, `step`
     (absent when the place is no step), `text`. They stay when the trace is settled under another harness."""
+    mixed: list[str] | None
+    """Where more than one harness was at work, in words; empty when nobody says where, None for a run of one harness.
+    No export takes a mixed trace."""
     fits: list[str]
     """Fingerprints of the known harnesses that the content does not exclude."""
     labels: dict[str, str]
@@ -132,6 +135,7 @@ def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
         evidence=state.row.evidence,
         components=components(joined.harness),
         contradictions=contradictions(said),
+        mixed=joined.harness.get("changes", []) if state.row.mixed else None,
         fits=fitting,
         labels={one: corpus.by_fingerprint[one].name for one in fitting},
         accepted=fingerprint is not None and fingerprint in corpus.equivalents(),

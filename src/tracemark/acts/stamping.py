@@ -89,7 +89,7 @@ class Stamper:
             # what is seen now counts more than what somebody saw
             result.stamp = {**result.stamp, "observed": {**result.stamp.get("observed", {}), **imported.observed}}
         if imported.mixed:
-            result.stamp = {**result.stamp, "mixed": True}
+            result.stamp = {**result.stamp, "mixed": True, "changes": list(imported.mixed)}
             message = f"trace {trace_id[:TRACE_DIGITS]}: {'; '.join(imported.mixed)}"
             result.findings.append(finding("mixed-harness", imported.where, message))
         for stamp in (result.stamp, result.second or {}):

@@ -48,6 +48,7 @@ def write_audit(report: Report, stream: TextIO) -> None:
         members["components"] = [row for name, value in components.items() for row in _parts(name, value)]
     if isinstance(report, TraceAudit):
         del members["labels"]
+        members["mixed"] = report.mixed or ("no" if report.mixed is None else "yes; nobody says where")
         members["agent"] = agent_in_words(report.agent)
         members["fits"] = [{"name": report.labels[one], "fingerprint": one} for one in report.fits]
         if report.accepted_harness is None:

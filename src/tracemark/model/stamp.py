@@ -101,6 +101,8 @@ class Stamp(Value):
     """Where content and declaration disagree; None when nowhere."""
     mixed: Maybe[bool] = None
     """True when more than one harness was at work during the run; otherwise None."""
+    changes: Maybe[list[str]] = None
+    """Where another harness took over, each in words with its step; None when nobody says."""
 
 
 def weakest(evidence: Iterable[str]) -> str:

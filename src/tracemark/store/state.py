@@ -222,6 +222,9 @@ def _join_stamps(a: dict[str, JSON], b: dict[str, JSON], conflicts: set[str]) ->
         joined["contradictions"] = contradictions
     if a.get("mixed") or b.get("mixed"):
         joined["mixed"] = True
+    changes = _union(a.get("changes") or [], b.get("changes") or [])
+    if changes:
+        joined["changes"] = changes
     return joined
 
 
