@@ -218,10 +218,22 @@ def test_parameters_and_models_that_change_are_told(start: Any, server: says.Ser
         more = [*messages, {"role": "assistant", "content": "One."}, {"role": "user", "content": "Go on."}]
         create(model="other", messages=more, temperature=1)
     assert steps(rec)[-1]["extra"]["sampling"] == {"temperature": 1}
-    assert events(rec, "facts")[-1]["run"] == {
-        "model": {"name": f"{says.MODEL} + other"},
-        "sampling": {"temperature": 0},
-    }
+    first = {"model": {"name": says.MODEL, "revision": says.ANSWERED}, "sampling": {"temperature": 0}}
+    later = {"model": {"name": f"{says.MODEL} + other"}}
+    assert [event["run"] for event in events(rec, "facts")] == [first, later]
+
+
+def test_what_the_run_states_stands_and_what_was_sent_is_told_at_the_step(make_harness: Any, tmp_path: Path) -> None:
+    run = {"task": "t", "model": {"name": "ours"}, "sampling": {"temperature": 1}}
+    with (
+        says.serving(says.completion({"content": "Yes."})) as server,
+        OpenAI(base_url=server.url, api_key=KEY) as plain,
+        tracemark.record(make_harness(), tmp_path / "inbox", run) as rec,
+    ):
+        rec.openai(plain).chat.completions.create(model=says.MODEL, messages=opening(rec), temperature=0)
+    assert events(rec, "facts") == []
+    assert steps(rec)[-1]["extra"]["sampling"] == {"temperature": 0}
+    assert steps(rec)[-1]["model_name"] == says.ANSWERED
 
 
 def test_another_system_prompt_than_the_harness_gave_is_a_contradiction(start: Any, server: says.Server) -> None:
@@ -400,6 +412,14 @@ def test_a_context_that_the_harness_rewrites_only_marks_the_step(start: Any, ser
         cut_history(rec, server, rec.runtime("context_manager"))
     assert rec.contradictions == ()
     assert steps(rec)[-1]["extra"]["context_management"] == {"boundary": "replace"}
+
+
+def test_a_context_manager_that_changed_nothing_stands_for_no_later_rewriting(start: Any, server: says.Server) -> None:
+    code = {"keeping.py": "def keep(messages):\n    return messages\n"}
+    with start(files=code, runtime={**NO_PARSER, "context_manager": "keeping.py:keep"}) as rec:
+        rec.runtime("context_manager")([])
+        cut_history(rec, server, lambda messages: [messages[0], {"role": "user", "content": "So far: One."}])
+    assert [(each.component, each.part) for each in rec.contradictions] == [("runtime", "context_manager")]
 
 
 def test_a_reply_that_is_thrown_away_is_recovery(start: Any, server: says.Server) -> None:

@@ -58,16 +58,24 @@ class Following:
         runtime: counts the calls of the harness's context manager and recovery.
         write: writes one event.
         require: raises where the recording cannot go on here.
+        stated: facts of the run that somebody stated; they stand, and what differs from them is told.
     """
 
     def __init__(
-        self, turns: Turns, evidence: Evidence, runtime: Calls, write: Write, require: Callable[[], None]
+        self,
+        turns: Turns,
+        evidence: Evidence,
+        runtime: Calls,
+        write: Write,
+        require: Callable[[], None],
+        stated: Mapping[str, Any],
     ) -> None:
         self._turns = turns
         self._evidence = evidence
         self._runtime = runtime
         self._write = write
         self._require = require
+        self._stated = stated
         self._lock = RLock()
         self._keys: list[str] = []
         self._head: list[str] = []
@@ -75,7 +83,7 @@ class Following:
         self._replies: set[str] = set()
         self._known: set[str] = set()
         self._tools: bytes | None = None
-        self._facts: dict[str, Any] = {}
+        self._sampling: Any = stated.get("sampling")
         self._models: list[str] = []
         self._broken: tuple[Call, dict[str, Any]] | None = None
         self._unanswered: Call | None = None
@@ -171,11 +179,13 @@ class Following:
         self._unanswered = None
         mark = self._take_in(call)
         step = chat.reply_step(message, completion, str(call.body.get("model", "")))
-        sampling = self._sampling(call, completion)
+        sampling = self._tell_facts(call, completion)
         extra = {**step.get("extra", {}), **sampling, **mark, **more}
         self._turns.replied({**step, **({"extra": extra} if extra else {})})
         key = chat.key(message)
         self._keys = [*call.keys, key]
+        # what rewrites the context is called between two replies
+        self._runtime.forget()
         self._known.add(key)
         self._replies.add(key)
 
@@ -254,20 +264,24 @@ class Following:
                 for message in answers:
                     self._turns.said(chat.unasked(message))
 
-    def _sampling(self, call: Call, completion: dict[str, Any]) -> dict[str, Any]:
-        """Write model and parameters as facts of the run; return the parameters where they are others than before."""
+    def _tell_facts(self, call: Call, completion: dict[str, Any]) -> dict[str, Any]:
+        """Write model and parameters as facts of the run; return parameters that are others than the run's."""
+        facts: dict[str, Any] = {}
         name, answered = call.body.get("model"), completion.get("model")
         sampling = {member: value for member, value in call.body.items() if member not in _NO_SAMPLING}
-        first = not self._facts
-        if first:
-            self._facts = {"sampling": sampling} if sampling else {}
+        if self._sampling is None:
+            self._sampling = sampling
+            facts = {"sampling": sampling} if sampling else {}
         if isinstance(name, str) and name not in self._models:
             self._models.append(name)
             revision = {"revision": answered} if isinstance(answered, str) and answered != name else {}
             # a reader that asks for one model's traces is given none of two
-            self._facts["model"] = {"name": name, **revision} if first else {"name": " + ".join(self._models)}
-            self._write("facts", {"run": self._facts})
-        return {} if sampling == self._facts.get("sampling", {}) else {"sampling": sampling}
+            only = len(self._models) == 1
+            facts["model"] = {"name": name, **revision} if only else {"name": " + ".join(self._models)}
+        facts = {fact: value for fact, value in facts.items() if fact not in self._stated}
+        if facts:
+            self._write("facts", {"run": facts})
+        return {} if sampling == self._sampling else {"sampling": sampling}
 
     def _beside(self, kind: str, call: Call, **members: Any) -> None:
         """Write a call that gave no step."""

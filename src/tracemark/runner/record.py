@@ -155,8 +155,8 @@ class Recorder:
             UsageError: when it is none. What the copy cannot record, such as the Responses API, it refuses to send.
         """
         if self._client_calls is None:
-            following = Following(self._turns, self._evidence, self._runtime, self._write, self._require_open)
-            self._client_calls = following
+            parts = self._turns, self._evidence, self._runtime, self._write, self._require_open
+            self._client_calls = Following(*parts, stated=self._start["run"])
         return openai_client.recorded(client, self._client_calls)
 
     @placed
