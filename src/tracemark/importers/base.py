@@ -282,9 +282,13 @@ class Importer(Protocol):
         return None
 
     def beside(self, name: str, head: Head) -> str | None:  # noqa: ARG002
-        """Return why a recognised file holds no trace and is read with others, in words; None when it holds some.
+        """Return why a recognised file holds no trace and is read with others, in words; None when it holds some."""
+        return None
 
-        It is asked too about a file that no importer recognises, such as a text, and then answers by the name alone.
+    def beside_by_name(self, name: str) -> str | None:  # noqa: ARG002
+        """Return why a file that no importer recognises, such as a text, stands beside traces of this format.
+
+        It is told by its name alone, so by one that nothing else has; None for any other.
         """
         return None
 

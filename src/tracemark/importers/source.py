@@ -226,7 +226,7 @@ class _Planner:
                 beside = found.importer.beside(piece.context.name, head)
                 key = None if piece.packed else found.importer.gathers(piece.context.name, head)
             elif not found.tie:
-                beside = self._beside_others(piece.context.name, head)
+                beside = self._beside_by_name(piece.context.name)
         if faults:
             self._refuse("importer-failed", piece, f"an importer failed to recognise the file: {worded(faults[0])}")
         elif found.tie:
@@ -247,10 +247,10 @@ class _Planner:
             if found.importer.name == _LINKING and (not head.complete or may_name(head.data)):
                 self._links.note(planned, head.complete)
 
-    def _beside_others(self, name: str, head: Head) -> str | None:
-        """Return why a file of no known format, such as a text, stands beside traces; None when it does not."""
+    def _beside_by_name(self, name: str) -> str | None:
+        """Return why a file of no known format stands beside traces; None when it does not."""
         known = detect.IMPORTERS.names() if self._format is None else (self._format,)
-        answers = (detect.importer(one).beside(name, head) for one in known)
+        answers = (detect.importer(one).beside_by_name(name) for one in known)
         return next((answer for answer in answers if answer is not None), None)
 
     def _gather(self, piece: Piece, size: int, key: str) -> None:

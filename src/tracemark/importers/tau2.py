@@ -87,6 +87,7 @@ _BROKEN = ("infrastructure_error", "unexpected_error")
 _FAULTY = ("agent_error", "user_error", "too_many_errors")
 _ENDED = ("user_stop", "agent_stop", "max_steps", "timeout", "context_window_exceeded")
 _REVIEWS = ("review", "user_only_review", "auth_classification", "hallucination_check")
+_NOTE = "a note on a changed prompt: what of the prompt its text was is not known, so it is no template"
 _NOTES = ("prompt_variant", "prompt_variant_target")
 _HEADER = (b'"agent_info"', b'"environment_info"')
 _FOLDER = "simulations"
@@ -118,9 +119,11 @@ class Tau2Importer(Importer):
             lie_apart = head.complete and _FOLDER not in head.members
             told = f"it says what is the same for all runs in the folder {_FOLDER}/, and is read with each of them"
             return told if lie_apart else None
-        if name.endswith(".prompt_variant.txt") or _is_note(head):
-            return "a note on a changed prompt: what of the prompt its text was is not known, so it is no template"
-        return None
+        return _NOTE if _is_note(head) else self.beside_by_name(name)
+
+    def beside_by_name(self, name: str) -> str | None:
+        """Return why the text of a changed prompt holds no trace."""
+        return _NOTE if name.endswith(".prompt_variant.txt") else None
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the trace of each simulation in the record."""
