@@ -163,11 +163,16 @@ def test_traces_of_an_equivalent_harness_are_looked_at_by_its_own_schemas(shop: 
 
 
 @pytest.mark.parametrize(
-    "change", ["UPDATE traces SET status = 'failure'", "UPDATE restated SET fields = json_set(fields, '$.task', 't-8')"]
+    ("change", "restated"),
+    [
+        ("UPDATE traces SET status = 'failure'", False),
+        ("UPDATE traces SET tool_calls = 9", False),
+        ("UPDATE restated SET fields = json_set(fields, '$.task', 't-8')", True),
+    ],
 )
-def test_a_catalogue_that_does_not_say_what_is_stored_stops_it(shop: Shop, change: str) -> None:
+def test_a_catalogue_that_does_not_say_what_is_stored_stops_it(shop: Shop, change: str, restated: bool) -> None:
     version(shop)
-    for harness in (None, "desk_a"):
+    for harness in (None, "desk_a") if restated else ():
         shop.ingest([document("t-9")], harness, "again")
     assert asked(shop).exit_code == 0
     with closing(sqlite3.connect(shop.root / ".tracemark" / "catalogue.db")) as catalogue:
