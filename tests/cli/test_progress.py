@@ -72,6 +72,7 @@ def test_the_timer_ends_with_the_work_that_fails(monkeypatch: pytest.MonkeyPatch
         ("decisions.retract", "retract aaaaaa --reason wrong"),
         ("decisions.stamp", "stamp aaaaaa --harness shop --reason seen"),
         ("export.sft", "export sft --out out"),
+        ("freezing.freeze", "harness freeze shop --as other"),
         ("harnesses.check", "harness check"),
         ("harnesses.diff", "harness diff one two"),
         ("harnesses.list_", "harness list"),

@@ -352,13 +352,14 @@ def test_a_function_typed_at_a_prompt_is_unrecorded(lab):
 def test_values_that_no_manifest_states_leave_the_part_unrecorded(desk):
     handlers = [
         {"name": f"h{n}", "entry": desk.Cut, "parameters": {"x": value}}
-        for n, value in enumerate([object(), {1}, float("nan"), {2: 3}])
+        for n, value in enumerate([object(), {1}, float("nan"), {2: 3}, "\ud800"])
     ]
     assert list(capture(observation_handlers=handlers).unrecorded.values()) == [
         "`x` holds an object of `object`, which no manifest can state",
         "`x` holds an object of `set`, which no manifest can state",
         "`x` holds what JSON has no value for: nan is not a JSON number",
         "`x` has a key that is no text: 2",
+        "`x` holds half of a surrogate pair, which no manifest may",
     ]
 
 

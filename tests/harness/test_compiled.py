@@ -185,11 +185,13 @@ def test_a_module_in_common_use_is_what_its_file_says(name):
     assert difference(module, path.read_bytes(), str(path)) is None
 
 
-def test_this_package_is_what_its_files_say():
+def test_a_package_in_common_use_is_what_its_files_say():
+    importlib.import_module("jinja2.sandbox")
     found = {}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name.startswith(("tracemark.", "pydantic.", "typer.", "jinja2.")) and file and file.endswith(".py"):
+        if name.startswith("jinja2.") and file and file.endswith(".py"):
             path = Path(file).resolve()
             found[name] = difference(module, path.read_bytes(), str(path))
+    assert len(found) > 10
     assert {name: said for name, said in found.items() if said is not None} == {}

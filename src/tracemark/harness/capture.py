@@ -15,6 +15,7 @@ Invariants:
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -336,14 +337,17 @@ def _require_json(value: Any, place: str) -> None:
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise UnrecordedError(f"`{place}` has a key that is no text: {key!r}")
+            _require_json(key, place)
             _require_json(inner, key)
     elif isinstance(value, list | tuple):
         for inner in value:
             _require_json(inner, place)
     elif type(value) not in (str, int, float, bool, type(None)):
         raise UnrecordedError(f"`{place}` holds an object of `{type(value).__qualname__}`, which no manifest can state")
+    elif isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+        raise UnrecordedError(f"`{place}` holds half of a surrogate pair, which no manifest may")
     try:
-        if not isinstance(value, Mapping | list | tuple):
+        if isinstance(value, float):
             digest.canonical(value)
     except (TypeError, ValueError) as error:
         raise UnrecordedError(f"`{place}` holds what JSON has no value for: {error}") from None

@@ -17,7 +17,7 @@ import os
 import re
 import shutil
 import tempfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tracemark.durable import make_folder, sync_folder, write_atomic
@@ -89,6 +89,10 @@ def files(harness: Harness, name: str) -> dict[str, bytes]:
             raise UsageError(
                 f"two files of the harness have the path {path!r}", where=harness.fingerprint, hint="rename one of them"
             )
+    for path in made:
+        above = next((str(one) for one in PurePosixPath(path).parents if str(one) in made), None)
+        if above is not None:
+            raise UsageError(f"the file {path!r} cannot be written: {above!r} is a file too", where=harness.fingerprint)
     prompts = tuple(_prompt(prompt, made) for prompt in harness.manifest.prompt_templates)
     tools = {tool: _tool(tool, binding, made) for tool, binding in harness.manifest.tool_bindings.items()}
     # all that roots and packages led to lies in the folder, and nothing that was ignored does
