@@ -527,6 +527,24 @@ def test_limits_and_settings_are_the_runtime() -> None:
     assert item.run["sampling"] == {"parallel_tool_calls": False, "temperature": 1.0, "tool_choice": "auto"}
 
 
+def test_settings_of_a_later_request_are_kept_and_one_that_changes_is_no_part() -> None:
+    value = sample()
+    for event, parallel, name in zip(value["events"], (True, False), ("lab/m", "lab/n"), strict=True):
+        event |= {"config": {"parallel_tool_calls": parallel, "stop_seqs": ["END"]}, "model": name}
+    item = trace(value)
+    assert parts(item, "runtime") == [("message_limit", "constant"), ("stop_seqs", "constant")]
+    config = {"parallel_tool_calls": False, "stop_seqs": ["END"]}
+    assert item.trajectory["steps"][3]["extra"]["request"] == {"config": config, "model": "lab/n"}
+    assert "request" not in item.trajectory["steps"][2]["extra"]
+
+
+def test_the_model_is_the_one_that_was_asked() -> None:
+    value = sample(SYSTEM, USER, SAYS)
+    value["events"][0]["model"] = "lab/other"
+    assert trace(value).run["model"] == {"name": "lab/other"}
+    assert trace(sample(SYSTEM, USER, SAYS, events=[])).run["model"] == {"name": "lab/m"}
+
+
 def test_without_a_reply_nothing_is_said_of_the_prompt() -> None:
     assert parts(trace(sample(SYSTEM, USER, events=[])), "prompt_templates") == []
 
@@ -754,6 +772,57 @@ def test_each_sample_of_an_archive_is_a_run(tmp_path: Path, how: str) -> None:
     assert [item.run["task"] for item in read.traces] == ["1", "a/b"]
     assert read.traces[0].trajectory_bytes == trace(sample()).trajectory_bytes
     assert read.traces[0].where == "log.eval/samples/1_epoch_2.json"
+
+
+def pieces(**members: Any) -> dict[str, bytes]:
+    """Return the members of an archive that holds `sample()` in pieces of two elements."""
+    value = sample()
+    pool = [{**SYSTEM, "content": "attachment://1"}, USER, ASKS, ANSWER, SAYS]
+    for event, end in zip(value["events"], (2, 4), strict=True):
+        event |= {"input": [], "input_refs": [[0, end]]}
+    shell = {**without(value, "messages", "events"), "message_refs": [[0, 3], [3, 5]], **members}
+    found: Value = {
+        "sample.json": shell,
+        "metadata.json": {"level": 1},
+        "events/0.json": value["events"],
+        "events/uuids.json": ["e1", "e2"],
+        "attachments/0.json": ["unused", RULES],
+        **{f"messages/{at}.json": pool[at : at + 2] for at in (0, 2, 4)},
+    }
+    inside = {f"samples/1_epoch_2/{name}": json.dumps(each).encode() for name, each in found.items()}
+    return {"header.json": MEMBERS["header.json"], **inside}
+
+
+def test_a_sample_in_pieces_is_put_together(tmp_path: Path) -> None:
+    archive(tmp_path / "log.eval", pieces())
+    item = Inbox(tmp_path).read().only
+    assert item.trajectory_bytes == trace(sample(metadata={"level": 1})).trajectory_bytes
+    assert item.mixed == ()
+
+
+@pytest.mark.parametrize("name", ["messages/2.json", "messages/4.json", "events/0.json"])
+def test_a_sample_of_which_a_piece_is_missing_or_broken_is_refused(tmp_path: Path, name: str) -> None:
+    members = pieces()
+    del members[f"samples/1_epoch_2/{name}"]
+    archive(tmp_path / "log.eval", members)
+    read = Inbox(tmp_path).read()
+    assert (read.codes, "missing" in read.refused[0].message) == (["record-unfit"], True)
+    archive(tmp_path / "log.eval", {**members, f"samples/1_epoch_2/{name}": b"["})
+    read = Inbox(tmp_path).read()
+    assert (read.codes, "no JSON" in read.refused[0].message) == (["record-unfit"], True)
+
+
+@pytest.mark.parametrize("references", [7, [[0, 99]], [["a", 1]], [[3, 1]]])
+def test_a_sample_in_pieces_whose_references_lead_nowhere_is_refused(tmp_path: Path, references: Any) -> None:
+    archive(tmp_path / "log.eval", pieces(message_refs=references))
+    assert Inbox(tmp_path).read().codes == ["record-unfit"]
+
+
+def test_pieces_that_are_more_than_a_record_may_be_are_refused(tmp_path: Path) -> None:
+    members = pieces()
+    archive(tmp_path / "log.eval", members)
+    read = Inbox(tmp_path).read(max_record=max(map(len, members.values())))
+    assert (read.codes, "more than" in read.refused[0].message) == (["record-unfit"], True)
 
 
 def test_a_run_that_broke_off_is_read_by_what_was_written_at_its_start(tmp_path: Path) -> None:

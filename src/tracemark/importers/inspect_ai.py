@@ -12,9 +12,9 @@ Drops: `attachments`, `events_data`, `message_pool` and `call_pool`, whose texts
 where the last call of the agent gave it, and its `completion`; `input` that stands in the messages; events that are no
 reply in the messages (state, store, spans, sandbox, calls of graders and sub-agents), but for those of the kinds named
 below; `call` of an event, the provider's form of the same request and reply; the tools, inputs and settings of later
-requests where they are those of the first; `traceback_ansi`; `timelines`; of the header `status`, `results`, `stats`,
-`reductions` and `error`, which are of the log as a whole and not known while it is written, and
-`eval.dataset.sample_ids`; null members.
+requests where they are those of the first (else in the step's `extra.request` and `extra.tools_offered`);
+`traceback_ansi`; `timelines`; of the header `status`, `results`, `stats`, `reductions` and `error`, which are of the
+log as a whole and not known while it is written, and `eval.dataset.sample_ids`; null members.
 Invents: `agent.name` and `agent.version` ("unknown") where no solver or package is recorded, a first step from `input`
 for a sample without messages, ids of calls without one. Each is named in `source.repairs`.
 
@@ -33,9 +33,9 @@ a log: `plan` names it, and the git commit is that of the folder in which the lo
 the tools of a later call of the agent are others, or the first call was sent another prompt than the messages hold, the
 run is mixed.
 
-Known limits: samples that are stored in pieces (a folder for each in the archive) are refused. Texts of sub-agents that
-ran as tools are dropped with their calls. Grader's calls that a log of before 2024 holds outside of any scorer's step
-are told by their replies alone.
+Known limits: of a sample that is stored in pieces (a folder in the archive, see `inspect_pieces`) the raw digest is
+that of its `sample.json`. Texts of sub-agents that ran as tools are dropped with their calls. What a tool of the
+provider did within a reply is kept in `extra.other_parts`, and an export holds the reply without it.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
 from tracemark.importers.head import Head
 from tracemark.importers.inspect_events import Attachments, Calls
 from tracemark.importers.inspect_header import agent_of, header_extra, run_of, session_of
+from tracemark.importers.inspect_pieces import REFERENCES, put_together
 from tracemark.importers.inspect_steps import Reading
 from tracemark.model.atif import VERSION
 
@@ -66,7 +67,8 @@ MEMBERS = (
     ("`started_at`, `completed_at` of the sample", "run.start, run.end"),
     ("`uuid` of the sample; else `eval_id` (or `run_id` and `task_id`) with id and epoch", "session_id"),
     ("`eval.task`", "run.domain"),
-    ("`eval.model`, else that of the reply", "run.model.name, agent.model_name; a step's model_name"),
+    ("`model` of the first request, else `eval.model`", "run.model.name"),
+    ("`eval.model`; `model` of a reply", "agent.model_name; a step's model_name"),
     ("`config` and `tool_choice` of the first request, else `plan.config`", "run.sampling"),
     ("`eval.config.seed`, else that of the request", "run.seed"),
     ("`packages`, `revision`, `sandbox`, ids and files of `eval`", "run.environment, as labels"),
@@ -127,8 +129,8 @@ class InspectImporter(Importer):
         spec = header.get("eval")
         if not isinstance(spec, dict):
             raise UnfitError("its log has no readable header, which says what was run (`eval`)")
-        if "messages" not in sample and record.label.endswith("/sample.json"):
-            raise UnfitError("the sample is stored in pieces, which are not put together: write the log as JSON")
+        if REFERENCES in sample:
+            sample = put_together(sample, record)
         repairs: list[str] = []
         plan = header.get("plan")
         attachments = Attachments(sample, document.raw)

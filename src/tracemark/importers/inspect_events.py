@@ -56,7 +56,7 @@ class Attachments:
         held = self._held.get(name)
         if isinstance(held, str):
             return held
-        if len(name) == 32 and name.isalnum():
+        if (len(name) == 32 and name.isalnum()) or name.isdecimal():
             self.missing.add(value)
         return value
 
@@ -86,6 +86,7 @@ class Calls:
             [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
         )
         """The events in order; what is no object is left out."""
+        self._written: list[bytes] = []
         self._calls = [(event, reply) for event in _outside_scorers(self.events) if (reply := _reply(event))]
 
     @property
@@ -116,11 +117,10 @@ class Calls:
 
     def _same(self, message: dict[str, Any], start: int) -> Iterator[int]:
         """Yield the calls from `start` on that gave what stands in a message without an id."""
+        if not self._written:
+            self._written = [written(self._attachments.put_back(reply)) for _, reply in self._calls]
         said = written(message)
-        for index in range(start, len(self._calls)):
-            reply = self._attachments.put_back(self._calls[index][1])
-            if written(reply) == said:
-                yield index
+        return (index for index in range(start, len(self._calls)) if self._written[index] == said)
 
     def input_of(self, call: Call) -> list[Any]:
         """Return the messages that were sent with a call, as the log holds them."""

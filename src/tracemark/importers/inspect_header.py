@@ -65,8 +65,9 @@ def run_of(
             run[name] = sample.pop(member)
     if isinstance(spec.get("task"), str):
         run["domain"] = spec["task"]
-    if isinstance(spec.get("model"), str):
-        run["model"] = {"name": spec["model"]}
+    model = next((name for name in (_object(first).get("model"), spec.get("model")) if isinstance(name, str)), None)
+    if model is not None:
+        run["model"] = {"name": model}
     config = _config(spec, plan, first)
     if config:
         run["sampling"] = config

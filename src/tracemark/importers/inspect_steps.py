@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from string import Formatter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
 from tracemark.harness.tools import read_tools
 from tracemark.importers import recovery
-from tracemark.importers.content import text_of
 from tracemark.importers.conversation import Conversation
 from tracemark.importers.finish import UnfitError
 from tracemark.importers.inspect_events import Attachments, Call, Calls, written
 from tracemark.importers.inspect_header import runtime_of
 from tracemark.importers.inspect_messages import GENERATED, add
+from tracemark.importers.inspect_prompts import prompts_of, texts_of
 
 KEPT_EVENTS = ("approval", "branch", "compaction", "error", "info", "input", "interrupt", "sample_limit")
 """Kinds of events that are kept in the root's `extra.events`."""
 
 _HEAVY = ("call", "input", "input_refs", "tools")
-_SYSTEM_MESSAGE = "system_message"
+_SETTINGS = ("config", "model", "tool_choice")
 
 
 class Reading:
@@ -44,6 +43,7 @@ class Reading:
         self._own: list[tuple[int, Call, dict[str, Any]]] = []
         self._messages: list[Any] = []
         self._is_other_prompt = False
+        self._changed: set[str] = set()
         self.conversation = conversation
         self.tools: list[Any] | None = None
         """The tools that the first request of the agent offered; None when no request is held."""
@@ -74,8 +74,12 @@ class Reading:
 
     def first_event(self) -> dict[str, Any] | None:
         """Return the settings of the agent's first model call; None when none is held."""
-        event = next((call.event for _, call, _ in self._own if "input" in call.event or "tools" in call.event), None)
-        return None if event is None else {name: self._put_back(event.get(name)) for name in ("config", "tool_choice")}
+        requests = self._requests()
+        return {name: self._put_back(requests[0][1].event.get(name)) for name in _SETTINGS} if requests else None
+
+    def _requests(self) -> list[tuple[int, Call, dict[str, Any]]]:
+        """Return the agent's own calls of which the log holds what was sent, each with its place and its step."""
+        return [own for own in self._own if "input" in own[1].event or "tools" in own[1].event]
 
     def shown(self, spec: Mapping[str, Any], plan: Any) -> dict[str, list[recovery.Entry]]:
         """Return what the sample and its log's header show of the harness.
@@ -84,9 +88,17 @@ class Reading:
             spec: the header's `eval`.
             plan: the header's `plan`.
         """
+        prompts: list[recovery.Entry] = []
+        if not self._is_other_prompt:
+            messages = self._input if isinstance(self._input, list) else [{"content": self._input}]
+            prompts, is_config_wrong = prompts_of(self.conversation.steps, messages, plan)
+            if is_config_wrong:
+                self.doubts.append(("config-contradicted", "no system message is a rendering of the plan's template"))
         return {
-            "prompt_templates": self._prompts(_templates(plan)),
-            "runtime": runtime_of(spec, plan, self.first_event()),
+            "prompt_templates": prompts,
+            "runtime": [
+                entry for entry in runtime_of(spec, plan, self.first_event()) if entry["part"] not in self._changed
+            ],
         }
 
     def left_over(self) -> dict[str, Any]:
@@ -170,7 +182,7 @@ class Reading:
 
     def _compare_requests(self) -> None:
         """Look at what was sent with the agent's own calls: the first prompt and tools, and every change of them."""
-        requests = [own for own in self._own if "input" in own[1].event or "tools" in own[1].event]
+        requests = self._requests()
         if not requests:
             return
         index, first, step = requests[0]
@@ -189,6 +201,21 @@ class Reading:
                 self.mixed.append(f"step {step['step_id']}: other tools than in the call before")
                 step.setdefault("extra", {})["tools_offered"] = self._put_back(offered)
                 tools = offered
+            self._keep_settings(call, first, step)
+
+    def _keep_settings(self, call: Call, first: Call, step: dict[str, Any]) -> None:
+        """Keep the settings of a request that are not those of the first."""
+        other = {
+            name: self._put_back(call.event.get(name))
+            for name in _SETTINGS
+            if call.event.get(name) != first.event.get(name)
+        }
+        if not other:
+            return
+        step.setdefault("extra", {})["request"] = other
+        config, before = call.event.get("config"), first.event.get("config")
+        if isinstance(config, dict) and isinstance(before, dict):
+            self._changed |= {name for name in {*config, *before} if config.get(name) != before.get(name)}
 
     def _take_tools(self, first: Call, step: dict[str, Any]) -> None:
         tools = self._put_back(first.event.get("tools"))
@@ -208,41 +235,6 @@ class Reading:
             for part in message["content"]
         )
 
-    def _prompts(self, templates: Sequence[str]) -> list[recovery.Entry]:
-        """Return what is known of each text in front of the first reply; nothing where another one was sent."""
-        steps = self.conversation.steps
-        reply = next((at for at, step in enumerate(steps) if _is_called(step)), None)
-        if reply is None or self._is_other_prompt:
-            return []
-        found: list[recovery.Entry] = []
-        values = self._values()
-        counts = {"system": 0, "user": 0}
-        used: set[str] = set()
-        for step in steps[:reply]:
-            role, text = step["source"], text_of(step["message"])
-            if role == "agent" or not text:
-                continue
-            counts[role] += 1
-            name = "system" if role == "system" else "first-user" if counts[role] == 1 else "user"
-            part = name if counts[role] == 1 else f"{name}-{counts[role]}"
-            whole = next((one for one in templates if role == "system" and _recovered(part, one, text)), None)
-            if whole is not None:
-                used.add(whole)
-                found += _recovered(part, whole, text)
-            else:
-                held = [value for value in values if value in text]
-                found += recovery.substituted(part, text, held) or recovery.rendered(part, text)
-        # a template may also be given by the name of its file, which is no text to compare
-        if any(len(one) >= recovery.SHORTEST and " " in one for one in templates if one not in used):
-            self.doubts.append(("config-contradicted", "no system message is a rendering of the plan's template"))
-        return found
-
-    def _values(self) -> list[str]:
-        """Return the texts of the sample's input, of which none is a piece of another."""
-        messages = self._input if isinstance(self._input, list) else [{"content": self._input}]
-        texts = {text for message in messages for text in _texts(message) if text}
-        return [text for text in texts if not any(text in other for other in texts if other != text)]
-
     def _is_in_messages(self, value: Any) -> bool:
         """Return whether the input stands in the messages, whole."""
         known = {_said(message)[1] for message in self._messages}
@@ -256,11 +248,6 @@ class Reading:
 
 def _is_reply(message: Any) -> bool:
     return isinstance(message, dict) and message.get("role") == "assistant"
-
-
-def _is_called(step: Mapping[str, Any]) -> bool:
-    """Return whether a model spoke in a step."""
-    return step["source"] == "agent" and step.get("llm_call_count") != 0
 
 
 def _reply_in(output: Any) -> dict[str, Any] | None:
@@ -299,7 +286,7 @@ def _merged(messages: Sequence[Any]) -> list[list[str]]:
     found: list[list[str]] = []
     for message in messages:
         role = str(message.get("role")) if isinstance(message, dict) else ""
-        text = "".join(_texts(message)).replace("\n", "")
+        text = "".join(texts_of(message)).replace("\n", "")
         if found and found[-1][0] == role:
             found[-1][1] += text
         else:
@@ -312,40 +299,6 @@ def _said(message: Any) -> tuple[Any, bytes]:
     if not isinstance(message, dict):
         return None, digest.canonical(message, finite=True)
     return message.get("role"), written(message)
-
-
-def _texts(message: Any) -> Iterator[str]:
-    """Yield the texts of a message."""
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, list):
-        yield from (part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
-
-
-def _templates(plan: Any) -> list[str]:
-    """Return the templates of the plan's `system_message` solvers."""
-    steps = plan.get("steps") if isinstance(plan, dict) else None
-    found = []
-    for step in steps if isinstance(steps, list) else ():
-        solver = step.get("solver") if isinstance(step, dict) else None
-        if isinstance(solver, str) and solver.rpartition("/")[2] == _SYSTEM_MESSAGE:
-            params = step.get("params")
-            template = params.get("template") if isinstance(params, dict) else None
-            if isinstance(template, str):
-                found.append(template)
-    return found
-
-
-def _recovered(part: str, template: str, text: str) -> list[recovery.Entry]:
-    """Return a template of which a text is a rendering, where it has enough text of its own to tell; else nothing."""
-    if template == text:
-        return recovery.template(part, template, text, syntax="literal")
-    try:
-        own = sum(len(literal) for literal, *_ in Formatter().parse(template))
-    except ValueError:
-        return []
-    return recovery.template(part, template, text, syntax="format") if own >= recovery.SHORTEST else []
 
 
 def _without_colour(value: Any) -> Any:
