@@ -7,9 +7,21 @@ from pathlib import Path
 from tracemark import digest, durable
 from tracemark.errors import HarnessChangedError, TracemarkError
 from tracemark.harness import snapshot
+from tracemark.harness.capture import Captured
 from tracemark.harness.loading import load
 from tracemark.harness.version import Harness
 from tracemark.importers.tree import SNAPSHOT_SUFFIX
+
+
+def loaded(harness: Path | Harness | Captured) -> Harness:
+    """Return the harness that somebody gives as a folder, as it is, or as it was captured.
+
+    Raises:
+        ManifestError: when the folder is no usable harness, or a part of what was captured is unrecorded.
+    """
+    if isinstance(harness, Captured):
+        return harness.require()
+    return harness if isinstance(harness, Harness) else load(Path(harness))
 
 
 def differs(harness: Harness, folder: Path | None) -> bool:

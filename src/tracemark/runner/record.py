@@ -32,7 +32,7 @@ from typing import Any, Self
 
 from tracemark.clock import Clock, SystemClock
 from tracemark.errors import UsageError
-from tracemark.harness.loading import load
+from tracemark.harness.capture import Captured
 from tracemark.harness.match import Contradiction
 from tracemark.harness.version import Harness
 from tracemark.importers.journal_events import fault
@@ -366,7 +366,7 @@ class Recorder:
 
 
 def record(
-    harness: Path | Harness,
+    harness: Path | Harness | Captured,
     inbox: Path,
     run: Mapping[str, Any] | None = None,
     agent: Mapping[str, Any] | None = None,
@@ -377,7 +377,7 @@ def record(
     """Return a recorder for one run, to be used in a `with` block.
 
     Args:
-        harness: a harness folder, or a harness loaded from one; a loaded one serves any number of runs.
+        harness: a harness folder, or a harness loaded from one or captured, which serves any number of runs.
         inbox: the batch's folder, made when missing.
         run: facts of the run: task, domain, split, attempt, seed, mode, model, sampling, environment, role, continues,
             continued_by, rendered, demonstration, note; what each is, stands under *Run* of the stored values. Start
@@ -388,13 +388,12 @@ def record(
         clock: tells the time; None means the machine's clock.
 
     Raises:
-        ManifestError: when the folder is no usable harness.
+        ManifestError: when the folder is no usable harness, or a part of what was captured is unrecorded.
         UsageError: when a run fact is unknown, a fact or label is nothing that a trace can hold, or the name is no file
             name.
     """
     with telling("tracemark.record()", "tracemark.record"):
         facts, who = given.run_facts(run), given.agent_facts(agent)
         path = free_path(Path(inbox).absolute(), name, facts)
-    loaded = harness if isinstance(harness, Harness) else load(Path(harness))
     start = {"run": facts, "agent": who}
-    return Recorder(loaded, path, start, clock or SystemClock(), counts_on=name is None)
+    return Recorder(folder.loaded(harness), path, start, clock or SystemClock(), counts_on=name is None)
