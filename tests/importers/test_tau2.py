@@ -30,7 +30,7 @@ def simulation(number: int = 0, **members: Any) -> dict[str, Any]:
 
 
 def around(**info: Any) -> dict[str, Any]:
-    return {"info": {**RESULTS["info"], **info}, "tasks": RESULTS["tasks"]}
+    return copy.deepcopy({"info": {**RESULTS["info"], **info}, "tasks": RESULTS["tasks"]})
 
 
 def read(value: Any, members: Any = None, **limits: Any) -> Imported | Refused:
