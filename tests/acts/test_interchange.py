@@ -109,6 +109,14 @@ def test_what_was_stated_since_travels(shop: Shop, empty: Path, tmp_path: Path) 
     assert changes(read(shop.root, tmp_path / "out")) == {"duplicates": 1}
 
 
+def test_what_was_stated_since_and_no_list_shows_travels(shop: Shop, empty: Path, tmp_path: Path) -> None:
+    assert shop.ingest([document("t-0", environment={"image": "i"})], name="more").strengthened == 1
+    trace = shop.ids()["t-0"]
+    export(shop.root, tmp_path / "out", traces=[trace])
+    read(empty, tmp_path / "out")
+    assert now(empty)[trace][0]["run"]["environment"] == {"image": "i"}
+
+
 def test_a_contested_trace_comes_back_contested(shop: Shop, empty: Path, tmp_path: Path) -> None:
     shop.ingest([document("t-0", reward=0.0)], name="other")
     trace = shop.ids()["t-0"]
