@@ -412,6 +412,73 @@ def test_a_system_message_that_only_the_request_holds_is_a_step() -> None:
     assert "put in front" in repairs(item)
 
 
+# sub-agents
+
+
+def delegating() -> Value:
+    """Return a sample whose tool asked another agent, which called a tool of its own."""
+    value = sample()
+    task = {"id": "x1", "role": "user", "content": "Look for parcel 1."}
+    search = {
+        "id": "x2",
+        "role": "assistant",
+        "content": "",
+        "source": "generate",
+        "tool_calls": [{**CALL, "id": "d1"}],
+    }
+    hit = {"id": "x3", "role": "tool", "content": "found", "tool_call_id": "d1"}
+    done = {"id": "x4", "role": "assistant", "content": "It is there.", "source": "generate"}
+    first, second = value["events"]
+    value["events"] = [
+        {"event": "span_begin", "id": "s1", "type": "agent", "name": "react"},
+        {**first, "span_id": "s1"},
+        {"event": "span_begin", "id": "s2", "parent_id": "s1", "type": "tool", "name": "look_up"},
+        {"event": "span_begin", "id": "s3", "parent_id": "s2", "type": "agent", "name": "searcher"},
+        {**model(search, task, tools=[{**TOOL, "name": "search"}]), "span_id": "s3"},
+        {**model(done, task, search, hit, tools=[{**TOOL, "name": "search"}]), "span_id": "s3"},
+        {"event": "tool", "id": "c1", "function": "look_up", "span_id": "s2", "agent_span_id": "s3"},
+        {**second, "span_id": "s1"},
+    ]
+    return value
+
+
+def test_a_sub_agent_that_ran_as_a_tool_is_embedded_where_the_tool_answered() -> None:
+    item = trace(delegating())
+    [inner] = item.trajectory["subagent_trajectories"]
+    assert [(step["source"], step["message"]) for step in inner["steps"]] == [
+        ("user", "Look for parcel 1."),
+        ("agent", ""),
+        ("agent", "It is there."),
+    ]
+    assert inner["steps"][1]["observation"]["results"][0]["content"] == "found"
+    assert all(step["metrics"]["prompt_tokens"] == 20 for step in inner["steps"][1:])
+    assert (inner["agent"]["name"], inner["agent"]["extra"]) == ("searcher", {"model_calls": 2})
+    [result] = item.trajectory["steps"][2]["observation"]["results"]
+    assert result["subagent_trajectory_ref"] == [{"trajectory_id": inner["trajectory_id"]}]
+
+
+def test_a_sub_agents_prompt_and_tools_are_not_the_agents() -> None:
+    item = trace(delegating())
+    assert item.mixed == ()
+    assert parts(item, "tool_bindings") == [("look_up", "schema")]
+    assert item.observed == trace(sample()).observed
+
+
+def test_a_sub_agent_that_cannot_be_read_is_left_out_and_named() -> None:
+    value = delegating()
+    value["events"][5]["input"][0]["role"] = "narrator"
+    item = trace(value)
+    assert "subagent_trajectories" not in item.trajectory
+    assert "a sub-agent whose messages cannot be read" in repairs(item)
+
+
+def test_spans_that_lie_in_a_circle_hold_no_sub_agent() -> None:
+    value = delegating()
+    value["events"][2]["parent_id"] = "s3"
+    value["events"][2]["type"] = "agent"
+    assert "subagent_trajectories" not in trace(value).trajectory
+
+
 # text that no model wrote
 
 
@@ -906,7 +973,12 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 FULL: Value = {
     "sample": {
-        **graded({"event": "span_begin", "id": "s2", "type": "scorer", "parent_id": "s1"}),
+        **delegating(),
+        "events": [
+            *delegating()["events"],
+            *graded({"event": "span_begin", "id": "s9", "type": "scorer", "parent_id": "s1"})["events"],
+            {"event": "step", "action": "begin", "type": "solver"},
+        ],
         "messages": [
             SYSTEM,
             {**USER, "content": [{"type": "text", "text": QUESTION}, {"type": "image", "image": "a.png"}]},

@@ -10,7 +10,7 @@ time, tokens and cost, and what else its call says in the step's `extra.model_ev
 member of a sample in the root's `extra.sample`, of the log's header (`eval`) in `run` and `extra.eval`.
 Drops: `attachments`, `events_data`, `message_pool` and `call_pool`, whose texts stand where they are named; `output`
 where the last call of the agent gave it, and its `completion`; `input` that stands in the messages; events that are no
-reply in the messages (state, store, spans, sandbox, calls of graders and sub-agents), but for those of the kinds named
+reply in the messages (state, store, spans, sandbox, calls of graders and critics), but for those of the kinds named
 below; `call` of an event, the provider's form of the same request and reply; the tools, inputs and settings of later
 requests where they are those of the first (else in the step's `extra.request` and `extra.tools_offered`);
 `traceback_ansi`; `timelines`; of the header `status`, `results`, `stats`, `reductions` and `error`, which are of the
@@ -18,7 +18,8 @@ log as a whole and not known while it is written, and `eval.dataset.sample_ids`;
 Invents: `agent.name` and `agent.version` ("unknown") where no solver or package is recorded, a first step from `input`
 for a sample without messages, ids of calls without one. Each is named in `source.repairs`.
 
-Events of the kinds approval, branch, compaction, error, info, input, interrupt and sample_limit are kept in
+A sub-agent that ran as a tool is embedded with its last request and the reply to it (`inspect_subagents`). Events of
+the kinds approval, branch, compaction, error, info, input, interrupt and sample_limit are kept in
 `extra.events`.
 
 A text that no model wrote trains nobody: a reply whose `source` is not `generate` and that no call of the log gave is
@@ -34,8 +35,8 @@ the tools of a later call of the agent are others, or the first call was sent an
 run is mixed.
 
 Known limits: of a sample that is stored in pieces (a folder in the archive, see `inspect_pieces`) the raw digest is
-that of its `sample.json`. Texts of sub-agents that ran as tools are dropped with their calls. What a tool of the
-provider did within a reply is kept in `extra.other_parts`, and an export holds the reply without it.
+that of its `sample.json`. What a tool of the provider did within a reply is kept in `extra.other_parts`, and an export
+holds the reply without it.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from tracemark.importers.inspect_events import Attachments, Calls
 from tracemark.importers.inspect_header import agent_of, header_extra, run_of, session_of
 from tracemark.importers.inspect_pieces import REFERENCES, put_together
 from tracemark.importers.inspect_steps import Reading
+from tracemark.importers.inspect_subagents import embed
 from tracemark.model.atif import VERSION
 
 SUCCESS = inspect_scores.SUCCESS
@@ -135,7 +137,8 @@ class InspectImporter(Importer):
         plan = header.get("plan")
         attachments = Attachments(sample, document.raw)
         ending = inspect_scores.take(sample, record.context.limits.success_reward)
-        reading = Reading(sample, Calls(sample, attachments), attachments, Conversation(repairs))
+        calls = Calls(sample, attachments)
+        reading = Reading(sample, calls, attachments, Conversation(repairs))
         reading.add_messages()
         session = session_of(sample, spec)
         run = run_of(sample, spec, plan, reading.first_event())
@@ -146,6 +149,7 @@ class InspectImporter(Importer):
         trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": agent, "steps": reading.conversation.steps}
         if session is not None:
             trajectory["session_id"] = session
+        embed(trajectory, calls, reading.own, attachments, repairs)
         extra = header_extra(spec) | reading.left_over()
         if extra:
             trajectory["extra"] = extra

@@ -89,10 +89,9 @@ class Calls:
         self._written: list[bytes] = []
         self._calls = [(event, reply) for event in _outside_scorers(self.events) if (reply := _reply(event))]
 
-    @property
-    def any(self) -> bool:
-        """Whether the log holds a model call outside of its scorers."""
-        return bool(self._calls)
+    def replies(self) -> Iterator[Call]:
+        """Yield every model call outside of scorers, in order."""
+        return (Call(event, self._attachments.put_back(reply)) for event, reply in self._calls)
 
     def of(self, messages: Iterable[Any]) -> list[Call | None]:
         """Return the call that gave each of the messages; None for a message that no call gave."""

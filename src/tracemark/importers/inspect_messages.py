@@ -40,6 +40,13 @@ _EVENT = (
 )
 """Members of a model event that have a place of their own, or say nothing of the reply."""
 
+_HEAVY = ("call", "input", "input_refs", "tools")
+
+
+def event_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a model event as `add` takes it: without what was sent, which may be long."""
+    return {name: value for name, value in event.items() if name not in _HEAVY}
+
 
 def add(conversation: Conversation, message: Any, place: str, event: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Add one message; return the step that it became or went to.

@@ -12,13 +12,12 @@ from tracemark.importers.conversation import Conversation
 from tracemark.importers.finish import UnfitError
 from tracemark.importers.inspect_events import Attachments, Call, Calls, written
 from tracemark.importers.inspect_header import runtime_of
-from tracemark.importers.inspect_messages import GENERATED, add
+from tracemark.importers.inspect_messages import GENERATED, add, event_of
 from tracemark.importers.inspect_prompts import prompts_of, texts_of
 
 KEPT_EVENTS = ("approval", "branch", "compaction", "error", "info", "input", "interrupt", "sample_limit")
 """Kinds of events that are kept in the root's `extra.events`."""
 
-_HEAVY = ("call", "input", "input_refs", "tools")
 _SETTINGS = ("config", "model", "tool_choice")
 
 
@@ -71,6 +70,11 @@ class Reading:
         for index, (message, call) in enumerate(zip(self._messages, given, strict=True)):
             self._add(index, message, call)
         self._compare_requests()
+
+    @property
+    def own(self) -> list[Call]:
+        """The agent's own calls, in order."""
+        return [call for _, call, _ in self._own]
 
     def first_event(self) -> dict[str, Any] | None:
         """Return the settings of the agent's first model call; None when none is held."""
@@ -155,11 +159,7 @@ class Reading:
             self.conversation.repairs.append("a system message that was sent and is not in messages: put in front")
 
     def _add(self, index: int, message: Any, call: Call | None) -> None:
-        event = (
-            None
-            if call is None
-            else self._put_back({name: value for name, value in call.event.items() if name not in _HEAVY})
-        )
+        event = None if call is None else self._put_back(event_of(call.event))
         step = add(self.conversation, message, f"messages/{index}", event)
         if step["source"] != "agent" or not _is_reply(message):
             return
