@@ -1,6 +1,7 @@
 """Observations rendered again from raw output, within limits that no template can exceed."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,11 @@ def test_templates_and_raw_outputs_have_a_limit() -> None:
             shown.render({"n": 1, "raw": raw})
 
 
+def test_lists_are_not_added() -> None:
+    with pytest.raises(NotRenderedError, match="only texts and numbers are added"):
+        Rerendering("{{ output + output }}").render({"output": [1]})
+
+
 def test_each_rendering_begins_anew() -> None:
     loop = Rerendering("{% for a in output %}{% endfor %}ok")
     for _ in range(3):
@@ -162,6 +168,64 @@ def test_rendering_agrees_with_jinja_and_changes_no_variable(text: str, code: in
     before = json.dumps(variables)
     assert Rerendering(ELIDING).render(variables) == Template(ELIDING).render(variables)
     assert json.dumps(variables) == before
+
+
+EXPRESSIONS = st.sampled_from(
+    [
+        *(
+            "output",
+            "output.text",
+            "output['n']",
+            "output[0]",
+            "output[1:]",
+            "missing",
+            "1",
+            "'x'",
+            "none",
+            "loop.index",
+        ),
+        *("output.split('x')", "output.text.strip()", "output.items()", "output.get('n')", "output.text.splitlines()"),
+        *("output | length", "output | tojson", "output.text | int", "output | join('-')", "output | truncate(3)"),
+        *("output | first", "output.text | trim", "output | sum", "output | round", "output | replace('x', 'yy')"),
+        *(
+            "output + 1",
+            "output.text + 'x'",
+            "output.n // 0",
+            "output.n / 2",
+            "-output.n",
+            "output.n > 2",
+            "not output",
+        ),
+        *("output is defined", "output is divisibleby(0)", "'x' in output", "output.n if output else 1"),
+    ]
+)
+BLOCKS = st.builds(
+    lambda frame, one, other: frame.replace("ONE", one).replace("OTHER", other),
+    st.sampled_from(
+        [
+            "{{ ONE }}",
+            "{% if ONE %}{{ OTHER }}{% else %}no{% endif %}",
+            "{% for x in ONE %}{{ x }}{{ OTHER }}{% endfor %}",
+            "{% for k, v in ONE %}{{ v }}{% endfor %}",
+            "{% set output = ONE %}{{ OTHER }}",
+        ]
+    ),
+    EXPRESSIONS,
+    EXPRESSIONS,
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text("x\n0é\ud800", max_size=5),
+    lambda inside: (
+        st.lists(inside, max_size=3) | st.dictionaries(st.sampled_from(["text", "n", "x"]), inside, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(BLOCKS, max_size=3), VALUES)
+def test_whatever_a_template_runs_into_it_gives_a_text_or_nothing(blocks: list[str], output: Any) -> None:
+    with suppress(NotRenderedError):
+        assert isinstance(Rerendering("".join(blocks)).render({"output": output}), str)
 
 
 @pytest.mark.shared_data

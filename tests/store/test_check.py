@@ -442,3 +442,38 @@ def test_copies_of_a_trace_are_counted_apart(make, layout: Layout) -> None:
     checked = check(layout)
     assert (checked.counts["traces"], checked.counts["copies"]) == (3, 1)
     assert any("first statement: 4 of 4 (1 of them copies)" in sentence for sentence in checked.proved)
+
+
+class Looking:
+    """A witness that remembers the traces it saw, and may not leave this process with any."""
+
+    home = os.getpid()
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def fresh(self) -> Looking:
+        return Looking()
+
+    def see(self, trace_id: str, line: dict[str, object]) -> None:
+        assert digest.of(line["trajectory"]) == trace_id
+        self.seen.append(trace_id)
+
+    def merge(self, other: Looking) -> None:
+        self.seen += other.seen
+
+    def __getstate__(self) -> dict[str, list[str]]:
+        assert os.getpid() != Looking.home or not self.seen
+        return self.__dict__
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_witness_sees_every_trace_in_whatever_process_and_jobs_carry_nothing_of_it(
+    filled: Layout, make, workers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMARK_WORKERS", workers)
+    witness = Looking()
+    assert check(filled, snapshot_of, witness) == check(filled, snapshot_of)
+    counts = check(filled, snapshot_of).counts
+    assert len(witness.seen) == counts["traces"] + counts["copies"]
+    assert len(set(witness.seen)) == counts["traces"] > 70

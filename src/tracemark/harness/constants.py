@@ -79,7 +79,7 @@ class ConstantHoles:
             one_way = not templates.anywhere and not any(each.untold for each in templates.first)
             for name, place in found.pairs.items():
                 template = self._templates.get(name)
-                if template is None or place.fits is None or not (one_way or name in found.proved):
+                if template is None or not (one_way or name in found.proved):
                     continue
                 for number, value in held(template.pattern, texts[place.message], template.constants):
                     yield name, template.constants[number], value

@@ -35,6 +35,9 @@ MAXIMUM_WORK = 33_554_432
 """Characters that one rendering may write: its result, what filters and sums give, and the rounds of its loops, each as
 long as the raw output."""
 
+_FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What the constructs of a template may raise, beside what Jinja raises itself; too deep a value is among them."""
+
 _ROUNDS = "rounds"
 _SCALAR = 16
 _ARGUMENT = 64
@@ -88,15 +91,15 @@ class Rerendering:
         Raises:
             NotRenderedError: when a variable is missing, when it fails, or when it exceeds a limit.
         """
+        from jinja2 import TemplateError  # noqa: PLC0415 - loaded long since, with the template
+
         self._work.begin(variables)
         pieces = []
         try:
             for piece in self._template.generate(dict(variables)):
                 self._work.spend(len(piece))
                 pieces.append(piece)
-        except NotRenderedError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever a foreign template runs into, it gives no observation
+        except (TemplateError, *_FAILURES) as error:
             raise NotRenderedError(f"{type(error).__name__}: {str(error)[:200]}") from None
         return "".join(pieces)
 
