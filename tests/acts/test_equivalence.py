@@ -12,6 +12,7 @@ import pytest
 from tracemark.acts import audit, equivalence, harnesses, health
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.equivalence import DeclaredEquivalent, Withdrawn
+from tracemark.cli.main import run
 from tracemark.errors import ExportRefusedError, NegativeAnswerError, UnknownNameError, UsageError
 from tracemark.ledger import chain
 
@@ -343,3 +344,23 @@ def test_taken_back_on_one_branch_and_declared_anew_on_another_it_does_not_hold(
     declare(shop)
     assert "ledger-equivalent-conflict" not in codes(health.check(shop.root))
     assert len(Corpus(shop.root).equivalents()) == 2
+
+
+# --- the command
+
+
+def test_the_command_declares_refuses_and_takes_back_with_the_exit_codes_that_it_lists(
+    shop: Shop, capfd: pytest.CaptureFixture[str]
+) -> None:
+    comment(shop)
+    call = ["--root", str(shop.root), "harness", "equivalent", "--reason", "why", "--output", "json"]
+    assert run([*call, "desk_a", "desk_b"]) == 1
+    refused = json.loads(capfd.readouterr().out)
+    assert (refused["entry"], [one["part"] for one in refused["differences"]]) == (None, ["system"])
+    assert run([*call, "desk_a", "desk_b", "--force", "--withdraw"]) == 2
+    capfd.readouterr()
+    assert run([*call, "desk_a", "desk_a2"]) == 0
+    assert json.loads(capfd.readouterr().out)["rule"] == "equal-trees"
+    assert run([*call, "desk_a2", "desk_a", "--withdraw"]) == 0
+    assert json.loads(capfd.readouterr().out)["count_as_one"] is False
+    assert run([*call, "desk_a2", "desk_a", "--withdraw"]) == 1
