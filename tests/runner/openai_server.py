@@ -23,6 +23,7 @@ class Answer:
         status: the HTTP status.
         cut: whether the connection is broken off in front of the end.
         zipped: whether the body is compressed.
+        at_once: whether all events of a stream arrive together.
     """
 
     body: Any = None
@@ -30,6 +31,7 @@ class Answer:
     status: int = 200
     cut: bool = False
     zipped: bool = False
+    at_once: bool = False
 
 
 @dataclass
@@ -95,14 +97,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for chunk in answer.chunks:
-            line = chunk if isinstance(chunk, str) else "data: " + json.dumps(chunk, ensure_ascii=False)
-            data = (line + "\n\n").encode()
-            # events are cut anywhere on their way, also in the middle of a character
-            for piece in (data[:9], data[9:]):
-                if piece:
-                    self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-                    self.wfile.flush()
+        lines = [each if isinstance(each, str) else "data: " + json.dumps(each) for each in answer.chunks]
+        events = [(line + "\n\n").encode() for line in lines]
+        # events are cut anywhere on their way
+        pieces = [b"".join(events)] if answer.at_once else [cut for each in events for cut in (each[:9], each[9:])]
+        for piece in filter(None, pieces):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            self.wfile.flush()
         if answer.cut:
             self.close_connection = True
             return

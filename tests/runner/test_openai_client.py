@@ -259,6 +259,18 @@ def test_a_system_prompt_that_changes_during_the_run_is_a_contradiction(start: A
     assert steps(rec)[-1]["extra"]["context_management"] == {"boundary": "replace"}
 
 
+def test_a_developer_speaks_for_the_harness_as_the_system_does(start: Any, server: says.Server) -> None:
+    server.says(says.completion({"content": "Yes."}))
+    with start() as rec:
+        system, task = opening(rec)
+        messages = [{**system, "role": "developer"}, task]
+        client_of(rec, server).chat.completions.create(model=says.MODEL, messages=messages)
+    first = steps(rec)[0]
+    assert (first["source"], first["extra"]) == ("system", {"role": "developer"})
+    assert {event["evidence"] for event in events(rec, "evidence") if event["part"] == "system"} == {"recorded"}
+    assert rec.contradictions == ()
+
+
 def test_tools_that_the_harness_does_not_bind_are_a_contradiction(start: Any, server: says.Server) -> None:
     server.says(says.completion({"content": "Yes."}))
     other = {"type": "function", "function": {"name": "drop", "parameters": {"type": "object", "properties": {}}}}
@@ -334,10 +346,14 @@ def test_a_stream_that_breaks_off_is_told_beside_the_steps(start: Any, server: s
     assert events(rec, "call")[0]["call"]["response"]["choices"][0]["message"] == {"content": "Ye"}
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 def test_a_stream_that_the_program_leaves_is_a_marked_step_where_the_run_goes_on_from_it(
-    start: Any, server: says.Server
+    start: Any, server: says.Server, at_once: bool
 ) -> None:
-    server.says(says.stream({"content": "Ye"}, {"content": "s."}), says.stream({"content": "All"}, {"content": " on."}))
+    server.says(
+        says.stream({"content": "Ye"}, {"content": "s."}, at_once=at_once),
+        says.stream({"content": "All"}, {"content": " on."}, at_once=at_once),
+    )
     with start() as rec:
         create = client_of(rec, server).chat.completions.create
         messages = opening(rec)
@@ -350,6 +366,40 @@ def test_a_stream_that_the_program_leaves_is_a_marked_step_where_the_run_goes_on
     assert [step["message"] for step in left] == ["Ye", "All"]
     assert all(step["extra"]["broken_off"] for step in left)
     assert rec.contradictions == ()
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"content": ""},
+        {"content": [{"type": "text", "text": ""}]},
+        {"refusal": None, "tool_calls": [says.call("get", '{"key":"a"}')]},
+    ],
+)
+def test_a_reply_that_is_sent_again_in_other_words_of_the_same_meaning_is_the_reply(
+    start: Any, server: says.Server, again: dict[str, Any]
+) -> None:
+    server.says(says.completion(CALLS, "tool_calls"), says.completion({"content": "Done."}))
+    with start() as rec:
+        create = client_of(rec, server).chat.completions.create
+        messages = opening(rec)
+        create(model=says.MODEL, messages=messages)
+        answer = {"role": "tool", "tool_call_id": "call-1", "content": "> alp"}
+        create(model=says.MODEL, messages=[*messages, {"role": "assistant", **CALLS, **again}, answer])
+    assert rec.contradictions == ()
+    assert [step["source"] for step in steps(rec)] == ["system", "user", "agent", "agent"]
+    assert events(rec, "observation")[0]["results"] == [{"source_call_id": "call-1", "content": "> alp"}]
+
+
+def test_an_answer_to_no_call_of_the_reply_is_kept_without_its_link(start: Any, server: says.Server) -> None:
+    server.says(says.completion(CALLS, "tool_calls"), says.completion({"content": "Done."}))
+    with start() as rec:
+        create = client_of(rec, server).chat.completions.create
+        messages = opening(rec)
+        create(model=says.MODEL, messages=messages)
+        answer = {"role": "tool", "tool_call_id": "another", "content": "> alp"}
+        create(model=says.MODEL, messages=[*messages, {"role": "assistant", **CALLS}, answer])
+    assert events(rec, "observation")[0]["results"] == [{"content": "> alp", "extra": {"original_call_id": "another"}}]
 
 
 def test_a_stream_that_nobody_reads_leaves_the_run_readable(start: Any, server: says.Server) -> None:
