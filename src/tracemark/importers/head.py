@@ -34,6 +34,7 @@ _BRACKETS = (b"{", b"[")
 _ESCAPED = re.compile(rb"\\u00(?:22|[4-7])")
 _OPENED = re.compile(rb"\s*\[(?=\s*\{)")
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+([{}\[\]])', re.DOTALL)
 
 
 class Head:
@@ -163,8 +164,20 @@ def _scan(data: bytes) -> dict[str, str]:
     found: dict[str, str] = {}
     depth, name, named = 0, b"", False
     opened = _OPENED.match(data)
-    for match in _TOKEN.finditer(data, opened.end() if opened else 0):
-        token = match[0]
+    position = opened.end() if opened else 0
+    while True:
+        if depth > 1:
+            # of what is nested only the brackets count, and most of a head is that
+            inner = _BRACKET.match(data, position)
+            if inner is None:
+                break
+            depth += 1 if inner[1] in _BRACKETS else -1
+            position = inner.end()
+            continue
+        match = _TOKEN.search(data, position)
+        if match is None:
+            break
+        token, position = match[0], match.end()
         mark = token[:1]
         if depth == 1 and named and mark != b":":
             found.setdefault(name[1:-1].decode("utf-8", "replace"), mark.decode("latin-1"))
