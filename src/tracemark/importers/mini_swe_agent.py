@@ -66,6 +66,7 @@ MEMBERS = (
 
 _FORMAT = "mini-swe-agent-"
 _WORDS = (b"COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", b"MINI_SWE_AGENT_FINAL_OUTPUT")
+_USUAL = re.compile(rb'\s*\{\s*"info"\s*:\s*\{\s*"(?:model_stats|exit_status)"\s*:')
 _BARE = re.compile(rb'\s*\[\s*\{[^\[\]{}]*?"role"\s*:\s*"')
 _PROMPTS = {"system": "system_template", "instance": "instance_template"}
 _TYPES = ("agent_type", "model_type", "environment_type")
@@ -92,6 +93,9 @@ class MiniSweAgentImporter(Importer):
             return 90 if any(map(head.may_hold, _WORDS)) and _is_bare(head) else 0
         if not (head.may_hold(b'"mini_version"') or head.may_hold(b'"trajectory_format"')):
             return 0
+        if not head.complete and _USUAL.match(head.data) and head.may_hold(b'"mini_version"'):
+            # what every version writes first: neither parsed nor scanned
+            return 95
         value, members = head.value, head.members
         if isinstance(value, dict):
             if str(value.get("trajectory_format")).startswith(_FORMAT):

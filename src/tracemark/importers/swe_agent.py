@@ -71,8 +71,10 @@ MEMBERS = (
 """What beside the messages goes to a place of its own."""
 
 _BESIDE = "the settings of runs of SWE-agent; their .traj files are read without them"
-_ITEM = re.compile(
-    rb'"trajectory"\s*:\s*\[\s*(?:\]|\{\s*"(?:action|observation|response|thought|state|query|messages)")'
+_FIRST = rb'"trajectory"\s*:\s*\[\s*\{\s*"(?:action|observation|response|thought|state|query|messages)"\s*:'
+_ITEM = re.compile(_FIRST)
+_USUAL = re.compile(
+    rb'\s*\{\s*(?:"attempts"\s*:\s*\[\s*\{\s*)?(?:"environment"\s*:\s*(?:"[^"\\]*"|null)\s*,\s*)?' + _FIRST
 )
 _MESSAGE = re.compile(rb'"history"\s*:\s*\[\s*\{[^\[\]{}]*?"role"\s*:')
 _SETTINGS = re.compile(rb"^agent:\s*$", re.MULTILINE)
@@ -98,6 +100,9 @@ class SweAgentImporter(Importer):
             return 80 if first not in (b"[", b"") and _are_settings(head.data) else 0
         if not any(map(head.may_hold, (b'"history"', b'"trajectory"'))):
             return 0
+        if _USUAL.match(head.data):
+            # what every version writes first: neither parsed nor scanned
+            return 95
         value = head.value
         if isinstance(value, dict):
             attempts = value.get("attempts")
