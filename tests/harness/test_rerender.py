@@ -196,7 +196,7 @@ EXPRESSIONS = st.sampled_from(
             "output.n > 2",
             "not output",
         ),
-        *("output is defined", "output is divisibleby(0)", "'x' in output", "output.n if output else 1"),
+        *("output is defined", "output is divisibleby(0)", "'x' in output", "(output.n if output else 1)"),
     ]
 )
 BLOCKS = st.builds(
