@@ -378,6 +378,15 @@ def test_an_export_that_was_cut_short_says_so_and_can_be_made_again(
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
 
 
+def test_what_an_export_wrote_is_durable_when_it_says_so(shop: Shop, tmp_path: Path, disk: Any) -> None:
+    export(shop.root, tmp_path / "out")
+    disk.require_durable(tmp_path / "out")
+    (last,) = [path for word, *_, path in disk.calls if word == "rename" and path.startswith(str(tmp_path / "out"))][
+        -1:
+    ]
+    assert last.endswith(folders.NAME)
+
+
 def test_an_audit_says_what_compares_documents_with_the_store(shop: Shop, tmp_path: Path) -> None:
     export(shop.root, tmp_path / "out")
     with pytest.raises(UnknownNameError, match="no training set") as caught:

@@ -124,6 +124,17 @@ def test_what_stood_in_the_place_of_ours_is_named_and_comes_back(members: Any, e
     assert found.run == {}
 
 
+@pytest.mark.parametrize("name", ["tracemark", "deep"])
+def test_what_is_as_deep_as_can_be_read_comes_back(name: str) -> None:
+    # the root and its `extra` are two of the levels
+    nested: Any = []
+    for _ in range(digest.MAX_DEPTH - 3):
+        nested = [nested]
+    raw, made = exported(plain(extra={name: nested}))
+    assert digest.loads(raw).value["extra"].keys() == {name}
+    assert read(made).trajectory_bytes == raw
+
+
 def test_members_that_look_like_the_roots_are_passed_over() -> None:
     inner = {"schema_version": "ATIF-v1.8", "z": 'x,"schema_version":"ATIF-v1.8"'}
     for nested in (inner, [inner] * 20):
