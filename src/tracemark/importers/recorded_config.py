@@ -13,6 +13,7 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tracemark.harness.templates import Pattern, pattern
@@ -20,6 +21,8 @@ from tracemark.importers import recovery
 from tracemark.importers.base import verbatim_digest
 from tracemark.importers.recovery import SHORTEST, Entry
 from tracemark.model.harness import PromptTemplate
+
+_CACHED = 65_536
 
 CONTRADICTED = "config-contradicted"
 """Code of the finding about a configuration that its own messages contradict."""
@@ -60,7 +63,7 @@ def judge(prompts: Iterable[Prompt], syntaxes: Sequence[str] = ("jinja",)) -> Ju
     confirmed, contradiction = False, None
     for part, template, sent in seen:
         text = sent or ""
-        shapes = _patterns(part, template, syntaxes) if isinstance(template, str) else []
+        shapes = _patterns(template, syntaxes) if isinstance(template, str) else []
         fitting = [shape for shape in shapes if shape.disagreement(text) is None]
         if any(shape.size >= SHORTEST for shape in fitting):
             confirmed = True
@@ -80,10 +83,16 @@ def rendered_prompts(prompts: Iterable[Prompt]) -> list[Entry]:
     return [entry for prompt in prompts for entry in recovery.rendered(prompt.part, prompt.sent or "")]
 
 
-def _patterns(part: str, text: str, syntaxes: Sequence[str]) -> list[Pattern]:
+def _patterns(text: str, syntaxes: Sequence[str]) -> list[Pattern]:
     """Return the pattern of a template in each syntax; none where its output cannot be told in the first of them."""
-    found = [
-        pattern(PromptTemplate.model_validate({"name": part, "text": text, "syntax": syntax}), text)
-        for syntax in syntaxes
-    ]
+    read = _known_pattern if len(text) <= _CACHED else _pattern
+    found = [read(text, syntax) for syntax in syntaxes]
     return [shape for shape in found if shape is not None] if found[0] is not None else []
+
+
+def _pattern(text: str, syntax: str) -> Pattern | None:
+    return pattern(PromptTemplate.model_validate({"name": "recorded", "text": text, "syntax": syntax}), text)
+
+
+# the runs of a benchmark share their templates, and reading one costs more than comparing it
+_known_pattern = lru_cache(maxsize=64)(_pattern)
