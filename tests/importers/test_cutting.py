@@ -61,6 +61,21 @@ def test_the_root_itself_may_be_the_array(runs: list[Any], slow: bool) -> None:
     assert [json.loads(element.raw) for element in found] == runs
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[\n  {"a": {\n  },\n "b": 1}\n,\n  {"c": 2}]',
+        '[\n  {\n"a": {"x": 1}\n},\n  {"c": "\\n  }"\n  }]',
+        '[\n\t{"a": [\n\t]\n\t},\n\t{}\n]',
+        '[\n  {"a": "\\ud800"\n  },\n  {"b": NaN\n  }]',
+        '[\r\n  {\r\n    "a": {\r\n    }\r\n  },\r\n  [\r\n  ]\r\n]',
+    ],
+)
+def test_lines_and_indentation_are_a_hint_and_decide_nothing(text: str) -> None:
+    found = [element.raw.decode() for element in elements(text.encode(), "")]
+    assert list(map(json.dumps, map(json.loads, found))) == list(map(json.dumps, json.loads(text)))
+
+
 def test_what_stands_beside_the_array_is_one_object_for_all_elements() -> None:
     first, second = elements(b'{"info": {"a": 1}, "runs": [{}, {}]}')
     assert first.around is second.around
