@@ -339,6 +339,15 @@ def graded(inside: Value | None = None, after: Value | None = None) -> Value:
     return value
 
 
+@pytest.mark.parametrize("name", ["m3", None])
+def test_replies_that_are_equal_are_those_of_their_calls_in_order(name: str | None) -> None:
+    twice = {"id": name, "role": "assistant", "content": "Wait.", "source": "generate"}
+    value = sample(USER, twice, {**USER, "id": "m4", "content": "And now?"}, twice)
+    value["events"][1]["output"]["usage"] = {"output_tokens": 7}
+    made = steps(value)
+    assert [made[at]["metrics"]["completion_tokens"] for at in (1, 3)] == [4, 7]
+
+
 def test_a_graders_call_is_no_call_of_the_agent() -> None:
     item = trace(graded())
     assert item.mixed == ()
@@ -472,6 +481,25 @@ def test_a_sub_agent_that_cannot_be_read_is_left_out_and_named() -> None:
     assert "a sub-agent whose messages cannot be read" in repairs(item)
 
 
+def test_what_a_tool_asked_a_model_is_no_call_of_a_sub_agent() -> None:
+    value = delegating()
+    inside = {"event": "span_begin", "id": "s4", "parent_id": "s3", "type": "tool", "name": "search"}
+    asked = model({"id": "y1", "role": "assistant", "content": "a summary"}, {"role": "user", "content": "Sum up."})
+    value["events"][6:6] = [inside, {**asked, "span_id": "s4"}]
+    [inner] = trace(value).trajectory["subagent_trajectories"]
+    assert inner["agent"]["extra"] == {"model_calls": 2}
+    assert inner["steps"][-1]["message"] == "It is there."
+
+
+def test_an_agent_that_took_over_is_no_sub_agent() -> None:
+    value = delegating()
+    value["events"][7]["span_id"] = "s3"
+    [inner] = trace(value).trajectory["subagent_trajectories"]
+    assert inner["agent"]["extra"] == {"model_calls": 2}
+    del value["events"][4:6]
+    assert "subagent_trajectories" not in trace(value).trajectory
+
+
 def test_spans_that_lie_in_a_circle_hold_no_sub_agent() -> None:
     value = delegating()
     value["events"][2]["parent_id"] = "s3"
@@ -540,6 +568,12 @@ def test_the_texts_of_an_input_of_messages_are_taken_out_each() -> None:
     item = trace(sample(given[0], given[1], SAYS, input=given), {**HEADER, "plan": {"steps": []}})
     assert parts(item, "prompt_templates") == [("system", "substituted"), ("first-user", "substituted")]
     assert "input" not in item.trajectory["extra"]["sample"]
+
+
+def test_a_text_of_the_input_that_is_a_piece_of_another_is_taken_out_with_it() -> None:
+    given = [USER, {"role": "user", "content": f"Once more: {QUESTION}"}]
+    item = trace(sample({**USER, "content": f"Read this.\nOnce more: {QUESTION}"}, SAYS, input=given))
+    assert parts(item, "prompt_templates") == [("first-user", "substituted")]
 
 
 def plan(template: str) -> Value:
@@ -785,6 +819,7 @@ def test_a_document_is_a_log_by_its_content() -> None:
     assert IMPORTER.recognise(Head(raw, complete=True)) == 90
     assert IMPORTER.recognise(Head(raw[:200], complete=False)) == 90
     assert IMPORTER.recognise(Head(b'{"version": 2, "eval": "x", "plan": {}}', complete=True)) == 0
+    assert IMPORTER.recognise(Head(b'{"status": "ok", "eval": {}, "plan": {}}', complete=True)) == 0
     assert IMPORTER.recognise(Head(json.dumps([log]).encode(), complete=True)) == 0
     assert IMPORTER.recognise(Head(b'{"messages": [], "version": 1}', complete=True)) == 0
 

@@ -55,13 +55,16 @@ def embed(
 
 
 def _agent_span(event: Mapping[str, Any], spans: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the innermost agent's span around an event, where that agent ran within a tool; else None."""
+    """Return the span of the agent that made a call, where that agent ran within a tool; else None.
+
+    What a tool asked a model by itself is no agent's call.
+    """
     found: str | None = None
     for name in _upwards(event.get("span_id"), spans):
         kind = spans[name].get("type")
         if kind == "agent" and found is None:
             found = name
-        elif kind == "tool" and found is not None:
+        elif kind == "tool":
             return found
     return None
 
