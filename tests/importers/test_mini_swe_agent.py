@@ -244,6 +244,18 @@ def test_a_contradicted_configuration_is_a_finding_and_nothing_of_it_is_used() -
     assert forms(item) == {"prompt_templates": {"system": "rendered", "instance": "rendered"}}
     assert [found.code for found in item.findings] == ["config-contradicted"]
     assert "at character 5" in item.findings[0].message
+    assert item.run == {"task": "example__parser-1"}
+    assert item.trajectory["extra"]["info"]["config"]["model"]["model_name"] == "example/model-1"
+
+
+def test_a_configuration_that_nothing_confirms_gives_labels_and_no_component() -> None:
+    def vague(value: Any) -> None:
+        value["info"]["config"]["agent"].update(system_template="{{role}}", instance_template="{{task}}")
+
+    item = trace(changed("calls", vague))
+    assert forms(item) == {"prompt_templates": {"system": "rendered", "instance": "rendered"}}
+    assert item.findings == ()
+    assert item.run["model"] == {"name": "example/model-1"}
 
 
 def test_a_bare_list_shows_its_prompt_alone() -> None:
@@ -377,6 +389,11 @@ def test_unusual_values_survive() -> None:
     assert made[2]["metrics"]["prompt_tokens"] == 2**70
     assert made[2]["tool_calls"][0]["arguments"] == {"_raw": "no json"}
     assert made[2]["observation"]["results"][0]["extra"]["raw_output"]["output"]["returncode"] == 2**65
+
+
+def test_a_setting_that_is_no_number_is_a_setting_of_its_own() -> None:
+    raw = json.dumps(sample("calls")).replace('"cost_limit": 2.0', '"cost_limit": NaN').encode()
+    assert digests(trace(raw), "runtime")["cost_limit"] != digests(trace(sample("calls")), "runtime")["cost_limit"]
 
 
 def test_duplicate_keys_and_nan_are_named() -> None:

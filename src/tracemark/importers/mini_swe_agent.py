@@ -15,12 +15,12 @@ Invents: `agent.name` and, where `info` names none, `agent.version` ("unknown");
 conversation, that the user's message behind a reply is its observation (`original_role` user).
 
 The configuration holds the prompt templates, and they are compared with the first messages (`recorded_config`). A
-configuration that they contradict is not used, and that is a finding `config-contradicted`. From one that they confirm
-come the templates of observations and format errors (`constant`), and as runtime the agent's settings, the limit of a
-command's time and its environment variables, `parallel_tool_calls`, patterns for actions, and whether a stage
-`patch_repair` ran. A template with conditions gives its message as `rendered`. The shell tool's schema is not stored,
-so of the tools nothing is known; a bare list shows its prompt alone. Image, paths, class paths, versions and the model
-are labels.
+configuration that they contradict is not used, not even for the facts of the run, and that is a finding
+`config-contradicted`. From one that they confirm come the templates of observations and format errors (`constant`), and
+as runtime the agent's settings, the limit of a command's time and its environment variables, `parallel_tool_calls`,
+patterns for actions, and whether a stage `patch_repair` ran. A template with conditions gives its message as
+`rendered`. The shell tool's schema is not stored, so of the tools nothing is known; a bare list shows its prompt alone.
+Image, paths, class paths, versions and the model are labels.
 
 Known limits: a document says how a run stopped and never whether it solved its task, so the status is unknown unless an
 exception ended it. Commands of a version 1 run stay in the text of the reply, where the model wrote them.
@@ -42,7 +42,8 @@ from tracemark.importers.documents import each
 from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
 from tracemark.importers.head import SPACE, Head
 from tracemark.importers.mini_swe_agent_turns import Turns
-from tracemark.importers.recorded_config import Prompt
+from tracemark.importers.recorded_config import Judgement, Prompt
+from tracemark.importers.recovery import Entry
 from tracemark.importers.usage import is_number
 from tracemark.model.atif import VERSION
 
@@ -158,7 +159,8 @@ def _draft(document: Document) -> Draft:
     if not turns.steps:
         raise UnfitError("messages holds no message of a conversation")
     config = _mapping(info.get("config"))
-    run = _run(rest, config)
+    judged = _judged(config, turns.steps)
+    run = _run(rest, config if judged.contradiction is None else {})
     trajectory = {"schema_version": VERSION, "agent": _agent(info, run), "steps": turns.steps}
     metrics = _final_metrics(_mapping(info.get("model_stats")))
     if metrics:
@@ -167,8 +169,12 @@ def _draft(document: Document) -> Draft:
         rest["exit"] = [*rest["exit"], *turns.exits] if isinstance(rest.get("exit"), list) else turns.exits
     if rest:
         trajectory["extra"] = rest
-    draft = Draft(trajectory, run, _outcome(info, turns.ending), repairs)
-    _observe(draft, config, document.where, "patch_repair" in info)
+    shown = {"prompt_templates": judged.entries}
+    if judged.confirmed:
+        shown |= _components(config, "patch_repair" in info)
+    draft = Draft(trajectory, run, _outcome(info, turns.ending), repairs, shown)
+    if judged.contradiction is not None:
+        draft.findings.append(finding(recorded_config.CONTRADICTED, document.where, judged.contradiction))
     return draft
 
 
@@ -216,19 +222,20 @@ def _outcome(info: Mapping[str, Any], ending: Mapping[str, Any]) -> dict[str, An
     return outcome
 
 
-def _observe(draft: Draft, config: Mapping[str, Any], where: str, has_repair: bool) -> None:
-    """Put what the run shows of its harness into the draft."""
-    agent, model = _mapping(config.get("agent")), _mapping(config.get("model"))
-    sent = _first_messages(draft.trajectory["steps"])
-    judged = recorded_config.judge(Prompt(part, agent.get(name), sent.get(part)) for part, name in _PROMPTS.items())
-    draft.observed = {"prompt_templates": judged.entries}
-    if judged.contradiction is not None:
-        draft.findings.append(finding(recorded_config.CONTRADICTED, where, judged.contradiction))
-    if judged.confirmed:
-        held = {**agent, **model}
-        handlers = [name for name in held if name.endswith("_template") and name not in _PROMPTS.values()]
-        draft.observed["observation_handlers"] = recovery.settings({name: held[name] for name in handlers})
-        draft.observed["runtime"] = recovery.settings(_runtime(config, has_repair))
+def _judged(config: Mapping[str, Any], steps: list[dict[str, Any]]) -> Judgement:
+    """Compare the prompt templates of the configuration with the first messages."""
+    agent, sent = _mapping(config.get("agent")), _first_messages(steps)
+    return recorded_config.judge(Prompt(part, agent.get(name), sent.get(part)) for part, name in _PROMPTS.items())
+
+
+def _components(config: Mapping[str, Any], has_repair: bool) -> dict[str, list[Entry]]:
+    """Return what a confirmed configuration says of handlers and runtime, by component."""
+    held = {**_mapping(config.get("agent")), **_mapping(config.get("model"))}
+    handlers = [name for name in held if name.endswith("_template") and name not in _PROMPTS.values()]
+    return {
+        "observation_handlers": recovery.settings({name: held[name] for name in handlers}),
+        "runtime": recovery.settings(_runtime(config, has_repair)),
+    }
 
 
 def _first_messages(steps: list[dict[str, Any]]) -> dict[str, str]:

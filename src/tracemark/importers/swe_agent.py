@@ -59,8 +59,8 @@ SUCCESS = (
 """Which verdict gives which status."""
 
 MEMBERS = (
-    ("`problem_statement.id` of a confirmed configuration", "run.task"),
-    ("`agent.model.name` of a confirmed configuration", "run.model.name, agent.model_name"),
+    ("`problem_statement.id` of a configuration that nothing contradicts", "run.task"),
+    ("`agent.model.name` of it", "run.model.name, agent.model_name"),
     ("`temperature`, `top_p`, `completion_kwargs` of its `agent.model`", "run.sampling"),
     ("`env.deployment.image` of it; `environment`; the hashes and versions in `info`", "run.environment"),
     ("the place of an attempt in `attempts`", "run.attempt"),
@@ -197,8 +197,9 @@ def _draft(document: Document, beside: Mapping[str, Any] | None) -> Draft:
     if config is not None:
         rest["replay_config"] = config
     info = part_of(rest, "info")
-    judged = swe_agent_config.judged(part_of({"config": config}, "config"), messages)
-    known = part_of({"config": config}, "config") if judged.confirmed else {}
+    recorded = part_of({"config": config}, "config")
+    judged = swe_agent_config.judged(recorded, messages)
+    known = recorded if judged.contradiction is None else {}
     run = _run(rest, info, known)
     if beside is not None:
         run["attempt"] = beside["attempt"]
