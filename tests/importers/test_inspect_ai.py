@@ -519,6 +519,12 @@ def test_a_reply_that_no_model_wrote_trains_nobody(source: str | None) -> None:
     assert "is_copied_context" not in made[4]
 
 
+def test_a_reply_that_a_call_gave_is_the_models_whatever_its_message_says() -> None:
+    value = sample(SYSTEM, USER, SAYS)
+    del value["messages"][2]["source"]
+    assert "is_copied_context" not in steps(value)[2]
+
+
 def test_a_reply_that_was_altered_afterwards_trains_nobody_and_both_are_kept() -> None:
     value = sample(SYSTEM, USER, {**SAYS, "content": "ANSWER: A"})
     value["events"][0]["output"]["choices"][0]["message"] = SAYS
