@@ -44,5 +44,6 @@ def selecting(command: Callable[..., int]) -> Callable[..., int]:
             parameters.append(kept)
     given.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
     given.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    del given.__wrapped__  # type: ignore[attr-defined] - its annotations would be read in place of these
+    # its annotations would be read in place of these
+    del given.__wrapped__  # type: ignore[attr-defined]
     return given
