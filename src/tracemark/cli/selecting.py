@@ -45,5 +45,5 @@ def selecting(command: Callable[..., int]) -> Callable[..., int]:
     given.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
     given.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     # its annotations would be read in place of these
-    del given.__wrapped__  # type: ignore[attr-defined]
+    del given.__wrapped__
     return given
