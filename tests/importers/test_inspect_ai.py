@@ -603,6 +603,8 @@ def test_a_template_of_the_plan_counts_where_the_message_is_a_rendering_of_it(
     item = trace(sample(), plan(template))
     assert parts(item, "prompt_templates")[0] == ("system", form)
     assert [found.code for found in item.findings] == codes
+    # what such a header says is not believed in anything else either
+    assert parts(item, "runtime") == ([] if codes else [("message_limit", "constant")])
 
 
 def test_tools_are_those_of_the_request() -> None:

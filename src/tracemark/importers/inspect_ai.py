@@ -19,8 +19,7 @@ Invents: `agent.name` and `agent.version` ("unknown") where no solver or package
 for a sample without messages, ids of calls without one. Each is named in `source.repairs`.
 
 A sub-agent that ran as a tool is embedded with its last request and the reply to it (`inspect_subagents`). Events of
-the kinds approval, branch, compaction, error, info, input, interrupt and sample_limit are kept in
-`extra.events`.
+the kinds approval, branch, compaction, error, info, input, interrupt and sample_limit are kept in `extra.events`.
 
 A text that no model wrote trains nobody: a reply whose `source` is not `generate` and that no call of the log gave is
 marked `is_copied_context` and counts no model call; a reply that a solver altered afterwards is marked so too, with
@@ -30,9 +29,10 @@ What the format shows of a harness. Prompt: the template of a `system_message` s
 rendering of it; else each text in front of the first reply without the sample's input, where the input has 20
 characters or more and stands in it once; else the text as it was sent. Tools: those of the request, also when it
 offered none. Runtime: limits and settings that the header holds. Handlers: nothing. The code of a solver is no part of
-a log: `plan` names it, and the git commit is that of the folder in which the log was made. Where the system messages or
-the tools of a later call of the agent are others, or the first call was sent another prompt than the messages hold, the
-run is mixed.
+a log: `plan` names it, and the git commit is that of the folder in which the log was made. Where no system message is a
+rendering of the plan's template, nothing of the header is used (finding `config-contradicted`). Where the system
+messages or the tools of a later call of the agent are others, or the first call was sent another prompt than the
+messages hold, the run is mixed.
 
 Known limits: of a sample that is stored in pieces (a folder in the archive, see `inspect_pieces`) the raw digest is
 that of its `sample.json`. What a tool of the provider did within a reply is kept in `extra.other_parts`, and an export

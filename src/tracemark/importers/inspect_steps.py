@@ -98,11 +98,11 @@ class Reading:
             prompts, is_config_wrong = prompts_of(self.conversation.steps, messages, plan)
             if is_config_wrong:
                 self.doubts.append(("config-contradicted", "no system message is a rendering of the plan's template"))
+                spec, plan = {}, None
+        runtime = runtime_of(spec, plan, self.first_event())
         return {
             "prompt_templates": prompts,
-            "runtime": [
-                entry for entry in runtime_of(spec, plan, self.first_event()) if entry["part"] not in self._changed
-            ],
+            "runtime": [entry for entry in runtime if entry["part"] not in self._changed],
         }
 
     def left_over(self) -> dict[str, Any]:
