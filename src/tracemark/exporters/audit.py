@@ -188,7 +188,7 @@ def _of_terms(manifest: Manifest, terms: Terms) -> Iterator[Finding]:
             yield finding("export-terms-differ", manifests.NAME, message)
     one = {manifest.harness.fingerprint, *manifest.harness.equivalents}
     for verb, fingerprints in (("counted", one - terms.accepted), ("counts now", terms.accepted - one)):
-        for fingerprint in sorted(fingerprints if terms.accepted else ()):
+        for fingerprint in sorted(fingerprints if manifest.harness.fingerprint in terms.accepted else ()):
             message = f"{fingerprint} {verb} as the accepted harness, and not {'now' if verb == 'counted' else 'then'}"
             yield finding("export-terms-differ", manifests.NAME, message)
 
