@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from jinja2 import StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from tracemark.harness.loading import load
+from tracemark.harness.match import Matcher
 from tracemark.importers import source
 from tracemark.importers.base import Imported
 
@@ -137,6 +140,26 @@ def test_every_observation_of_swe_agent_is_rendered_again_from_its_raw_output(sw
             assert seen in ["{observation}\n".format(**variables) + form.format(**variables) for form in forms]
             same += 1
     assert same == 131
+
+
+def test_a_harness_that_declares_the_templates_of_a_run_is_corroborated_by_it(mini: Runs, tmp_path: Path) -> None:
+    config = mini.named(PARALLEL[0]).trajectory["extra"]["info"]["config"]
+    agent, template = config["agent"], config["model"]["observation_template"]
+    declared = {
+        "format": "tracemark/harness/1",
+        "prompt_templates": [
+            {"name": name, "text": agent[f"{name}_template"], "syntax": "jinja", "role": role, "variables": variables}
+            for name, role, variables in (("system", "system", {}), ("instance", "user", {"task": "task"}))
+        ],
+        "observation_handlers": [{"name": "shell", "entry": "shell:show", "template": template}],
+    }
+    (tmp_path / "harness.yaml").write_text(json.dumps(declared), encoding="utf-8")
+    (tmp_path / "shell.py").write_text("def show(output):\n    return output\n", encoding="utf-8")
+    matcher = Matcher(load(tmp_path))
+    for name in (*PARALLEL, *SERIAL, REPAIRED):
+        evidence = matcher.judge(mini.named(name).content).evidence
+        assert evidence["prompt_templates"] == {"system": "corroborated", "instance": "corroborated"}
+        assert evidence["observation_handlers"] == {"shell": "corroborated"}
 
 
 # S3
