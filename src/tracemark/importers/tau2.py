@@ -17,6 +17,9 @@ Invents: `agent.version` ("unknown": the commit that the file states is that of 
 without one; an empty step for a run without messages, behind a user's last calls, and in front of answers to which no
 agent spoke. Steps and ids so made are named in `source.repairs`.
 
+Known limits: `run.model` is what the file states, also for runs of a file that was resumed with another model; what
+each response names is the `model_name` of its step. The greeting bars a run from training: no model wrote it.
+
 Not read: voice runs in full duplex (`ticks`: pieces of speech of both sides at once) and messages of sound. They are
 refused.
 
