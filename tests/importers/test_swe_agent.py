@@ -165,6 +165,9 @@ def test_an_observation_that_the_model_never_saw_is_none_of_the_conversation() -
 def test_a_reply_that_was_asked_for_again_is_kept_beside_the_conversation() -> None:
     [item] = trace(sample("text")).trajectory["extra"]["trajectory"]
     assert (item["index"], item["action"]) == (1, "open q.py\n")
+    # the reply behind it was made with more in its prompt than the history holds
+    management = [step.get("extra", {}).get("context_management") for step in steps(sample("text"))]
+    assert management == [None, None, None, {"type": "requery", "boundary": "replace"}]
 
 
 def test_a_reply_that_ended_the_run_is_its_last_step() -> None:

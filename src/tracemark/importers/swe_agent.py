@@ -6,7 +6,8 @@ is the conversation; the trajectory says beside it what each command really gave
 Keeps: messages, calls, answers and reasoning as steps; demonstrations as copied context; what a command gave as
 `raw_output` in the result's `extra`, with the state of the shell under the names by which the templates ask for it;
 action, thought, state, time and other members of an item in the step's `extra`; where the prompt that was sent is not
-the history, what is different in it in `extra.prompt`, and `extra.context_management`; items without a reply of their
+the history, what is different in it in `extra.prompt`, and `extra.context_management`, which a reply that was asked for
+again has too; items without a reply of their
 own in the root's `extra.trajectory`; `info`, the recorded configuration and any other member in the root's `extra`
 under their own names; of a file with attempts, what stands beside them, with the chosen one in `extra.retry`.
 Drops: what an item repeats of its reply, and a state that stands in `raw_output`; prompts that are the history in front

@@ -3,7 +3,8 @@
 `history` holds the messages, as the model saw and wrote them. `trajectory` holds one item for each action: what the
 command really gave, the state of the shell, and in newer versions the prompt that was sent. An item belongs to the
 reply that it repeats. Replies that the history lacks are of two kinds: the agent asked again and forgot the first
-reply, or the run ended with the reply and it was never added.
+reply, or the run ended with the reply and it was never added. A reply that was asked for again had more in its prompt
+than the history in front of it.
 
 Invariants:
 - what a template was given is known exactly: an item of the older kind, whose state is JSON text, holds the state in
@@ -48,6 +49,7 @@ class History:
         self._conversation = Conversation(repairs)
         self._known_changes: dict[str, Any] = {}
         self._items_of = _aligned(history, trajectory)
+        self._known = set(self._items_of.values())
         self._last: int | None = None
         self.steps = self._conversation.steps
         """The steps so far."""
@@ -129,6 +131,9 @@ class History:
                 self._repairs.append("prompts that are not the history in front of them: their differences are kept")
         elif sent is not None:
             found["query"] = sent
+        if index > 0 and index - 1 not in self._known:
+            # the agent was asked again: what it said first, and why that would not do, stood in its prompt
+            found.setdefault("context_management", {"type": "requery", "boundary": "replace"})
         if item.get("observation") not in (None, "") and not is_answered:
             found["unseen_observation"] = item["observation"]
         return found
@@ -180,12 +185,11 @@ class History:
 
     def _rest(self) -> list[dict[str, Any]]:
         """Add replies that ended the run as steps; return the other items that belong to none."""
-        known = set(self._items_of.values())
-        end = max(known, default=-1)
+        end = max(self._known, default=-1)
         has_calls = any("tool_calls" in step for step in self.steps)
         left = []
         for index, item in enumerate(self._items):
-            if index in known:
+            if index in self._known:
                 continue
             if index < end or not (_is_text(item.get("response")) and _is_text(item.get("action")) and item["action"]):
                 left.append({"index": index, **self._without_prompt(item)})
