@@ -525,14 +525,29 @@ def test_a_reply_that_a_call_gave_is_the_models_whatever_its_message_says() -> N
     assert "is_copied_context" not in steps(value)[2]
 
 
-def test_a_reply_that_was_altered_afterwards_trains_nobody_and_both_are_kept() -> None:
-    value = sample(SYSTEM, USER, {**SAYS, "content": "ANSWER: A"})
+def test_a_reply_that_was_altered_when_all_was_done_is_as_the_model_wrote_it() -> None:
+    value = sample(SYSTEM, USER, {**SAYS, "content": "The first one.\n\nfirst"})
+    wrote = {**SAYS, "tool_calls": [{**CALL, "function": "submit", "arguments": {"answer": "first"}}]}
+    value["events"][0]["output"]["choices"][0]["message"] = wrote
+    item = trace(value)
+    step = item.trajectory["steps"][2]
+    assert (step["message"], step["tool_calls"][0]["function_name"]) == ("The first one.", "submit")
+    assert step["extra"]["altered"] == {"content": "The first one.\n\nfirst"}
+    assert "is_copied_context" not in step
+    assert "as it wrote them" in repairs(item)
+
+
+def test_a_reply_that_a_later_request_held_altered_trains_nobody_and_both_are_kept() -> None:
+    value = sample(SYSTEM, USER, {**SAYS, "content": "ANSWER: A"}, {**USER, "id": "m6"}, {**SAYS, "id": "m7"})
     value["events"][0]["output"]["choices"][0]["message"] = SAYS
     item = trace(value)
     step = item.trajectory["steps"][2]
-    assert step["is_copied_context"] is True
+    assert (step["message"], step["is_copied_context"]) == ("ANSWER: A", True)
     assert step["extra"]["generated"] == {"content": "The first one."}
-    assert "altered" in repairs(item)
+    assert "marked, both kept" in repairs(item)
+    value["events"][1]["input"][2] = SAYS
+    step = trace(value).trajectory["steps"][2]
+    assert (step["message"], "is_copied_context" in step) == ("The first one.", False)
 
 
 def test_a_reply_of_a_log_without_events_is_believed_by_its_source() -> None:

@@ -22,8 +22,10 @@ A sub-agent that ran as a tool is embedded with its last request and the reply t
 the kinds approval, branch, compaction, error, info, input, interrupt and sample_limit are kept in `extra.events`.
 
 A text that no model wrote trains nobody: a reply whose `source` is not `generate` and that no call of the log gave is
-marked `is_copied_context` and counts no model call; a reply that a solver altered afterwards is marked so too, with
-what the model wrote in its `extra.generated`.
+marked `is_copied_context` and counts no model call. A reply that was altered afterwards, as the ReAct agent takes the
+call that submits the answer out of its message, is given as the model wrote it, with the altered one in its
+`extra.altered`; where a later request was sent the altered one, that is the step, marked `is_copied_context`, with the
+other in its `extra.generated`.
 
 What the format shows of a harness. Prompt: the template of a `system_message` solver where the message sent is a
 rendering of it; else each text in front of the first reply without the sample's input, where the input has 20

@@ -18,6 +18,7 @@ from tracemark.importers.inspect_prompts import prompts_of, texts_of
 KEPT_EVENTS = ("approval", "branch", "compaction", "error", "info", "input", "interrupt", "sample_limit")
 """Kinds of events that are kept in the root's `extra.events`."""
 
+_WRITTEN = ("content", "tool_calls")
 _SETTINGS = ("config", "model", "tool_choice")
 
 
@@ -41,6 +42,7 @@ class Reading:
         self._output = attachments.put_back(sample.pop("output", None))
         self._own: list[tuple[int, Call, dict[str, Any]]] = []
         self._messages: list[Any] = []
+        self._altered: dict[int, Any] = {}
         self._is_other_prompt = False
         self._changed: set[str] = set()
         self.conversation = conversation
@@ -67,6 +69,7 @@ class Reading:
         given = self._calls.of(self._messages)
         self._use_output(given)
         self._add_sent_system(given)
+        self._restore(given)
         for index, (message, call) in enumerate(zip(self._messages, given, strict=True)):
             self._add(index, message, call)
         self._compare_requests()
@@ -158,6 +161,24 @@ class Reading:
             given.insert(0, None)
             self.conversation.repairs.append("a system message that was sent and is not in messages: put in front")
 
+    def _restore(self, given: Sequence[Call | None]) -> None:
+        """Put replies that a solver altered back to what the model wrote, where no later request was sent the other.
+
+        The ReAct agent takes the last call, which submits the answer, out of its message when all is done.
+        """
+        self._messages = list(self._messages)
+        for index, call in enumerate(given):
+            message = self._messages[index]
+            if call is None or written(call.message) == written(message):
+                continue
+            later = next((after for after in given[index + 1 :] if after is not None), None)
+            sent = [] if later is None else self._calls.input_of(later)
+            seen = next((one for one in sent if _id_of(one) == _id_of(message) is not None), None)
+            if not sent or (seen is not None and written(self._put_back(seen)) == written(call.message)):
+                bare = {name: member for name, member in message.items() if name not in _WRITTEN}
+                self._messages[index] = {**bare, **_reply_of(call.message)}
+                self._altered[index] = message
+
     def _add(self, index: int, message: Any, call: Call | None) -> None:
         event = None if call is None else self._put_back(event_of(call.event))
         step = add(self.conversation, message, f"messages/{index}", event)
@@ -168,11 +189,13 @@ class Reading:
             step["llm_call_count"] = 0
             if "reasoning_content" in step:
                 step["extra"]["reasoning_content"] = step.pop("reasoning_content")
+        elif index in self._altered:
+            step.setdefault("extra", {})["altered"] = _reply_of(self._altered[index])
+            self.conversation.repairs.append("replies that were altered after the model wrote them: as it wrote them")
         elif call is not None and written(call.message) != written(message):
             self._mark(step)
-            names = ("content", "tool_calls")
-            step["extra"]["generated"] = {name: call.message[name] for name in names if name in call.message}
-            self.conversation.repairs.append("replies that were altered after the model wrote them: marked, both kept")
+            step["extra"]["generated"] = _reply_of(call.message)
+            self.conversation.repairs.append("replies that later requests held altered: marked, both kept")
         if call is not None:
             self._own.append((index, call, step))
 
@@ -255,6 +278,16 @@ def _reply_in(output: Any) -> dict[str, Any] | None:
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
     return message if isinstance(message, dict) else None
+
+
+def _reply_of(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a message that a model wrote."""
+    return {name: message[name] for name in _WRITTEN if name in message}
+
+
+def _id_of(message: Any) -> str | None:
+    name = message.get("id") if isinstance(message, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _same_output(one: Any, other: Any) -> bool:
