@@ -129,8 +129,9 @@ def test_a_version_is_a_new_folder_in_its_place(shop: Shop, label: str) -> None:
 
 
 def test_what_nothing_answers_to_is_named(shop: Shop) -> None:
-    with pytest.raises(UnknownNameError):
-        freeze(shop.root, "desk_z", "mine")
+    for name in ("desk_z", "tm1:abcdef"):
+        with pytest.raises(UnknownNameError):
+            freeze(shop.root, name, "mine")
 
 
 def test_the_label_of_a_snapshot_imports_nothing(shop: Shop, agent: Path) -> None:

@@ -168,6 +168,12 @@ def test_what_was_put_in_the_place_of_something_is_seen(module, line):
     assert after(module) is not None
 
 
+def test_a_line_that_moved_within_a_function_is_seen(module):
+    _, found, behind = SOURCE.partition("    # a comment\n")
+    line = behind.partition("\n")[0] + "\n"
+    assert "`helper`" in str(after(module, found + line, line + found))
+
+
 def test_an_edit_behind_everything_that_is_compared_is_none(module):
     assert after(module, "else:\n", "else:  # nothing\n") is None
 
