@@ -121,9 +121,9 @@ def test_every_observation_of_mini_swe_agent_is_rendered_again_from_its_raw_outp
     same = 0
     for item in mini.traces.values():
         config = item.trajectory.get("extra", {}).get("info", {}).get("config", {})
-        text = config.get("model", {}).get("observation_template")
+        template = jinja.from_string(config.get("model", {}).get("observation_template", ""))
         for raw, seen in observations(item):
-            assert jinja.from_string(text).render(raw) == seen
+            assert template.render(raw) == seen
             same += 1
     assert same == 782
 
