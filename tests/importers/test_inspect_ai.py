@@ -923,6 +923,8 @@ def test_a_sample_in_pieces_is_put_together(tmp_path: Path) -> None:
     item = Inbox(tmp_path).read().only
     assert item.trajectory_bytes == trace(sample(metadata={"level": 1})).trajectory_bytes
     assert item.mixed == ()
+    archive(tmp_path / "log.eval", without(pieces(), "samples/1_epoch_2/metadata.json"))
+    assert Inbox(tmp_path).read().only.trajectory_bytes == trace(sample(metadata={})).trajectory_bytes
 
 
 @pytest.mark.parametrize("name", ["messages/2.json", "messages/4.json", "events/0.json"])

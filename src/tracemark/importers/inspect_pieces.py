@@ -30,10 +30,10 @@ def put_together(sample: Mapping[str, Any], record: Record) -> dict[str, Any]:
     events, names = pieces.sequence("events"), pieces.value("events/uuids.json")
     if isinstance(names, list) and len(names) != len(events):
         raise UnfitError(f"a piece of the sample is missing: it has {len(names)} events, {len(events)} were found")
-    metadata = pieces.value("metadata.json")
+    metadata = pieces.value("metadata.json")  # written where it is not empty
     return {
         **{name: value for name, value in sample.items() if name != REFERENCES},
-        **({} if metadata is None else {"metadata": metadata}),
+        "metadata": {} if metadata is None else metadata,
         "messages": _conversation(sample[REFERENCES], messages),
         "events": events,
         "attachments": {str(index): text for index, text in enumerate(pieces.sequence("attachments"))},
