@@ -24,6 +24,7 @@ from tracemark.findings import Finding, finding
 from tracemark.harness.observed import PREFIX, Confirmed, name_of, shared
 from tracemark.importers.detect import IMPORTERS, importer
 from tracemark.model.harness import COMPONENTS
+from tracemark.store.selection import Selection
 from tracemark.store.store import Store
 
 SOURCE = "observed"
@@ -110,7 +111,8 @@ def groups(corpus: Corpus, store: Store) -> Groups:
         corpus: whose ledger says which traces were given a harness.
         store: its store.
     """
-    store.applied(corpus.store_decisions)
+    # asking for the state of no trace brings all states up to date, and puts aside what cannot be read
+    list(store.select(Selection(traces=frozenset()), corpus.store_decisions, store.findings))
     but = undecided(corpus)
     confirmed = frozenset(store.catalogue.confirmed(but))
     found: dict[str, Group] = {}
