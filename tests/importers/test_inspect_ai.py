@@ -800,7 +800,8 @@ def test_a_limit_is_the_termination_and_the_score_still_counts() -> None:
 
 def test_a_new_score_leaves_the_trace_what_it_is() -> None:
     graded_again = sample(scores={"match": {"value": "I"}})
-    assert trace(graded_again).trajectory_bytes == trace(sample()).trajectory_bytes
+    spec = {**SPEC, "scorers": [{"name": "match"}], "metrics": [], "task_args_passed": {}}
+    assert trace(graded_again, {**HEADER, "eval": spec}).trajectory_bytes == trace(sample()).trajectory_bytes
 
 
 def test_the_log_of_a_run_that_broke_off_gives_the_same_trace() -> None:

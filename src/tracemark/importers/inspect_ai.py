@@ -14,7 +14,9 @@ reply in the messages (state, store, spans, sandbox, calls of graders and critic
 below; `call` of an event, the provider's form of the same request and reply; the tools, inputs and settings of later
 requests where they are those of the first (else in the step's `extra.request` and `extra.tools_offered`);
 `traceback_ansi`; `timelines`; of the header `status`, `results`, `stats`, `reductions` and `error`, which are of the
-log as a whole and not known while it is written, and `eval.dataset.sample_ids`; null members.
+log as a whole and not known while it is written, and `eval.dataset.sample_ids`, `eval.scorers` and `eval.metrics`,
+which change when a log is graded again, `task_args_passed` and `solver_args_passed`, which repeat the arguments; null
+members.
 Invents: `agent.name` and `agent.version` ("unknown") where no solver or package is recorded, a first step from `input`
 for a sample without messages, ids of calls without one. Each is named in `source.repairs`.
 

@@ -25,6 +25,8 @@ _LABELS = (
 _LIMITS = ("message_limit", "token_limit", "turn_limit")
 _SETTINGS = ("max_tool_output", "parallel_tool_calls", "stop_seqs")
 _PLACED = (*_LABELS, "model", "solver", "solver_args", "task")
+_DROPPED = ("metrics", "scorers", "solver_args_passed", "task_args_passed")
+"""Members of `eval` that change when a log is graded again, or repeat others: a trace is the same before and after."""
 
 
 def session_of(sample: dict[str, Any], spec: Mapping[str, Any]) -> str | None:
@@ -107,7 +109,7 @@ def agent_of(spec: Mapping[str, Any], plan: Any, repairs: list[str]) -> dict[str
 
 def header_extra(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of the header is kept in the root's `extra`."""
-    rest = {name: value for name, value in spec.items() if value is not None and name not in _PLACED}
+    rest = {name: value for name, value in spec.items() if value is not None and name not in (*_PLACED, *_DROPPED)}
     dataset = rest.get("dataset")
     if isinstance(dataset, dict) and "sample_ids" in dataset:
         rest["dataset"] = {name: value for name, value in dataset.items() if name != "sample_ids"}
