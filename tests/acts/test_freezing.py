@@ -103,7 +103,7 @@ def test_what_a_module_of_the_users_captured_is_written_out(shop: Shop, agent: P
         ("agent_of_the_user.harness:Inside", "object of 'Inside', and no harness"),
         ("agent_of_the_user.harness:absent", "has no attribute 'absent'"),
         ("agent_of_the_user.harness:fails", "ValueError: no harness today"),
-        ("agent_of_the_user.harness:leaves", "SystemExit: 3"),
+        ("agent_of_the_user.harness:leaves", "it ends the program with 3"),
         ("agent_of_the_user.absent:FOUND", "ModuleNotFoundError"),
     ],
 )

@@ -56,7 +56,7 @@ def unknown(text: str) -> list[str]:
         ("`tracemark --root DIR check` or tracemark traces show X --raw", []),
         ("an update of tracemark, or extra.tracemark as it is", []),
         ("tracemark repair sets it aside", ["tracemark repair sets"]),
-        ("tracemark harness freeze", ["tracemark harness freeze"]),
+        ("tracemark harness thaw", ["tracemark harness thaw"]),
         ("tracemark stamp T --fingerprint F", ["stamp --fingerprint"]),
     ],
 )

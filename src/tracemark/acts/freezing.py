@@ -104,7 +104,9 @@ def _run(name: str, call: Any) -> Any:
     """
     try:
         return call()
-    except (Exception, SystemExit) as error:
+    except SystemExit as error:
+        raise UsageError(f"it cannot be loaded: it ends the program with {error}", where=name) from error
+    except Exception as error:
         raise UsageError(f"it cannot be loaded: {type(error).__name__}: {error}", where=name) from error
 
 

@@ -70,7 +70,7 @@ def schema(name: str, value: Any) -> dict[str, Any]:
         described = inspect.cleandoc(value.__doc__) if value.__doc__ else None
         try:
             parameters = value.model_json_schema()
-        except Exception as error:
+        except (ArithmeticError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError) as error:
             raise UnrecordedError(f"the model gives no JSON Schema: {type(error).__name__}") from error
         return {"name": name, **({"description": described} if described else {}), "parameters": parameters}
     if hasattr(value, "inputSchema"):
