@@ -56,6 +56,17 @@ def test_either_syntax_of_a_format_may_fit() -> None:
     assert judge([old]).contradiction is not None
 
 
+def test_what_the_configuration_says_of_a_variable_must_stand_in_the_message() -> None:
+    prompt = Prompt("system", LONG + "{{docs}}, {{size}} lines: {{task}}", LONG + "ls, 100 lines: Fix it!")
+    for values, confirmed in (
+        ({"docs": "ls", "size": "100"}, True),
+        ({"docs": "cat"}, False),
+        ({"no name": "x"}, True),
+    ):
+        found = judge([prompt], values=values)
+        assert (found.confirmed, found.contradiction is None) == (confirmed, confirmed)
+
+
 def test_a_template_is_not_run() -> None:
     template = LONG + "{{ cycler.__init__.__globals__.os.system('exit 7') }}"
     assert judge([Prompt("system", template, LONG + "7")]).confirmed

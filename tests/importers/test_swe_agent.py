@@ -380,6 +380,14 @@ def test_a_grafted_configuration_is_a_finding_and_nothing_of_it_is_used() -> Non
     assert plain.findings == ()
 
 
+@pytest.mark.parametrize("name", ["command_docs", "env_variables"])
+def test_a_shared_template_with_the_values_of_another_harness_is_grafted_too(name: str) -> None:
+    other = {"command_docs": "edit:\n  signature: edit\n", "env_variables": {"WINDOW": 200}}[name]
+    item = trace(config(lambda held: held["agent"]["tools"].update({name: other})))
+    assert [found.code for found in item.findings] == ["config-contradicted"]
+    assert set(item.observed) == {"prompt_templates"}
+
+
 def test_templates_of_version_0_7_are_read_too() -> None:
     def older(held: Any) -> None:
         for name, text in held["agent"]["templates"].items():
@@ -409,7 +417,8 @@ def test_labels_places_and_the_order_of_bundles_are_no_identity(change: Callable
     [
         (lambda held: held["agent"]["tools"]["bundles"].pop(), "tool_bindings"),
         (lambda held: held["agent"]["tools"]["bundles"][0].update(hidden_tools=["x"]), "tool_bindings"),
-        (lambda held: held["agent"]["tools"].update(command_docs="other"), "tool_bindings"),
+        (lambda held: held["agent"]["tools"].update(enable_bash_tool=False), "tool_bindings"),
+        (lambda held: held["agent"]["tools"]["env_variables"].update(OVERLAP=3), "tool_bindings"),
         (lambda held: held["agent"]["templates"].update(next_step_template="{{observation}}"), "observation_handlers"),
         (lambda held: held["agent"]["tools"]["filter"].update(blocklist=[]), "runtime"),
         (lambda held: held["agent"]["tools"]["parse_function"].update(type="thought_action"), "runtime"),

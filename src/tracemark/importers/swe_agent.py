@@ -18,11 +18,12 @@ its observation (`original_role` user). The last reply of a run whose history en
 trajectory. A run in which no tokens were sent or received is taken as replayed (`run.demonstration`). A reply in which
 the agent itself gave up counts as no call of the model. `source.repairs` names the last three.
 
-The recorded configuration is compared with the first messages before any of it is used (`swe_agent_config`); one that
-they contradict, as where it was added to the file later, is a finding `config-contradicted`, and only the messages
-count then, as `rendered`. Confirmed, it gives the templates, the names of the tool bundles and their documentation, the
-templates of observations, and as runtime the parser, limits, filters and history processors (all `constant`). Schemas
-of tools are not stored. Model, host, image, paths and versions are labels.
+The recorded configuration is compared with the first messages before any of it is used (`swe_agent_config`), its
+templates together with the tools' documentation and the environment variables that it holds. One that they contradict,
+as where it was added to the file later, is a finding `config-contradicted`, and only the messages count then, as
+`rendered`. Confirmed, it gives the templates, the names of the tool bundles and their documentation, the templates of
+observations, and as runtime the parser, limits, filters and history processors (all `constant`). Schemas of tools are
+not stored. Model, host, image, paths and versions are labels.
 
 Known limits: a file says how a run stopped and never whether it solved its task. An action that was parsed from text
 stays there, and in `extra.action`: the model made no tool call. Whether the history was shortened before it was sent

@@ -1,7 +1,8 @@
 """What a SWE-agent run shows of its harness: its first messages, and the configuration that they confirm.
 
-Version 0.7 writes templates as `{name}`, later ones in Jinja; both are tried. The system template decides first: where
-it does not give the first message, the configuration was grafted into the file, and nothing of it is used.
+Version 0.7 writes templates as `{name}`, later ones in Jinja; both are tried. Where one does not give its message, with
+the documentation of the tools and the environment variables that stand beside it, the configuration was grafted into
+the file, and nothing of it is used.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def judged(config: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> J
     if len(demonstrations) == 1 and demonstrations[0][0] == "user":
         prompts.append(Prompt("demonstration", templates.get("demonstration_template"), demonstrations[0][1]))
         demonstrations = []
-    found = recorded_config.judge(prompts, _SYNTAXES)
+    found = recorded_config.judge(prompts, _SYNTAXES, _values(config))
     if demonstrations:
         shown = {"part": "demonstration", "form": "rendered", "digest": digest.of(demonstrations)}
         found = found._replace(entries=[*found.entries, shown])
@@ -100,6 +101,13 @@ def part_of(config: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     for name in names:
         found = found.get(name) if isinstance(found, dict) else None
     return found if isinstance(found, dict) else {}
+
+
+def _values(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values that all templates may ask for: two harnesses may share a template and bind other tools."""
+    tools = part_of(config, "agent", "tools")
+    held = {**part_of(config, "agent", "tools", "env_variables"), "command_docs": tools.get("command_docs")}
+    return {name: str(value) for name, value in held.items() if type(value) in (int, str)}
 
 
 def _bundles(value: Any) -> list[dict[str, Any]] | None:
