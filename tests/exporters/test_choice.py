@@ -153,9 +153,9 @@ def test_of_what_nothing_settles_a_retraction_is_named_and_no_stamp(disputed: tu
 def test_a_sibling_that_empties_the_export_is_named_with_the_policy() -> None:
     _, (first, *others) = hints(trace(1, evidence="corroborated"), alike=("desk_c",))
     assert first == (
-        "change params.yaml: export.evidence unique leaves out 1, as no content tells desk_a apart from desk_c"
-        " (siblings-alike in tracemark harness list): take away what is not in use, record runs with tracemark.record,"
-        " or, where they do the same, tracemark harness equivalent A B --reason TEXT"
+        "change params.yaml: export.evidence unique leaves out 1, as no content tells desk_a apart from desk_c:"
+        " take away what is not in use, record runs with tracemark.record, or, where they do the same, say so by"
+        " `tracemark harness equivalent A B --reason TEXT` (siblings-alike in `tracemark harness list`)"
     )
     assert others == [RECORD]
 

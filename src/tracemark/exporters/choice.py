@@ -124,9 +124,9 @@ def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], 
         yield f"{policy} whose run did not record its harness whole, or record runs with tracemark.record"
     elif siblings:
         yield (
-            f"{policy}, as no content tells {harness} apart from {', '.join(siblings)} (siblings-alike in"
-            " tracemark harness list): take away what is not in use, record runs with tracemark.record, or, where they do"
-            " the same, tracemark harness equivalent A B --reason TEXT"
+            f"{policy}, as no content tells {harness} apart from {', '.join(siblings)}: take away what is not in use,"
+            " record runs with tracemark.record, or, where they do the same, say so by"
+            " `tracemark harness equivalent A B --reason TEXT` (siblings-alike in `tracemark harness list`)"
         )
     else:
         yield (
