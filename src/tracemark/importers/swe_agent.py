@@ -27,7 +27,8 @@ not stored. Model, host, image, paths and versions are labels.
 
 Known limits: a file says how a run stopped and never whether it solved its task. An action that was parsed from text
 stays there, and in `extra.action`: the model made no tool call. Whether the history was shortened before it was sent
-shows only where prompts are recorded, or a confirmed configuration says so. An `args.yaml` beside old runs is left out.
+shows only where prompts are recorded, or a confirmed configuration says so. An `args.yaml` beside old runs is left out:
+such files were seen to be of a later version of the program than the runs.
 """
 
 from __future__ import annotations
