@@ -35,7 +35,7 @@ SUCCESS = (
     ("a score: a number", "by reward: success at ingest.success_reward, else failure"),
     ("a score: NaN (the scorer gave none), any other word, a list, an object", "unknown, with a finding"),
     ("scores of several scorers: one without a status, or two with different ones", "unknown, with a finding"),
-    ("no score; a limit that was reached is the termination", "unknown"),
+    ("none of these", "unknown"),
 )
 """Which source verdict gives which status, in the order in which they are looked for."""
 
