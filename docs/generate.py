@@ -262,6 +262,8 @@ def importers() -> str:
         if not module.__name__.startswith("tracemark."):
             continue
         lines.append(f"\n## {name}\n\n{_prose(module)}\n")
+        shown = ", ".join(f"`{component}`" for component in IMPORTERS.load(name).shows)
+        lines.append(f"\n**May show of a harness:** {shown or 'nothing'}.\n")
         if name == "openai-chat":
             lines.append(f"\n### How messages become steps\n\n{_prose(conversation)}\n")
         if hasattr(module, "MEMBERS"):
@@ -294,7 +296,7 @@ def recorder() -> str:
 def _prose(module: ModuleType) -> str:
     """Return a module's docstring as Markdown: each of its lists (*keeps*, *drops*, …) is a paragraph."""
     text = inspect.cleandoc(module.__doc__ or "")
-    return re.sub(r"^(Keeps|Drops|Invents|Success|Known limit): ", r"\n**\1:** ", text, flags=re.MULTILINE).replace(
+    return re.sub(r"^(Keeps|Drops|Invents|Success|Known limits?|Holds no harness evidence): ", r"\n**\1:** ", text, flags=re.MULTILINE).replace(
         "\n\n\n", "\n\n"
     )
 
