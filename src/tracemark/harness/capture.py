@@ -146,6 +146,7 @@ class _Capturing:
     order: list[Place] = field(default_factory=list)
     stated: dict[str, Any] = field(default_factory=dict)
     loading: dict[str, int] = field(default_factory=running)
+    compared: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
     def runtime(self, given: dict[str, Any]) -> None:
         """Take the members of `runtime`."""
@@ -261,7 +262,10 @@ class _Capturing:
                     f"`{dotted}`, which belongs to it, is still being loaded; capture in a module that it does not"
                     ' import, or below `if __name__ == "__main__":`'
                 )
-            if reason := differs(dotted, path, raw, located):
+            asked = (dotted, located.main is not None)
+            if asked not in self.compared:
+                self.compared[asked] = differs(dotted, path, raw, located)
+            if reason := self.compared[asked]:
                 return reason
         if module_name(entry) not in modules:
             return "no import leads to its module"
