@@ -293,12 +293,13 @@ def recorder() -> str:
     return "".join(lines)
 
 
+_LISTS = re.compile(r"^(Keeps|Drops|Invents|Success|Known limits?|Holds no harness evidence): ", re.MULTILINE)
+
+
 def _prose(module: ModuleType) -> str:
     """Return a module's docstring as Markdown: each of its lists (*keeps*, *drops*, …) is a paragraph."""
     text = inspect.cleandoc(module.__doc__ or "")
-    return re.sub(r"^(Keeps|Drops|Invents|Success|Known limits?|Holds no harness evidence): ", r"\n**\1:** ", text, flags=re.MULTILINE).replace(
-        "\n\n\n", "\n\n"
-    )
+    return _LISTS.sub(r"\n**\1:** ", text).replace("\n\n\n", "\n\n")
 
 
 def questions() -> dict[str, list[str]]:
