@@ -54,8 +54,11 @@ class Elements(NamedTuple):
     and it is read with each of them. Empty when a document without the array is no such one."""
 
 
-Unit = Literal["line", "document"] | Elements
-"""What one record of a file is: each line, the file as a whole, or each element of an array in it."""
+Unit = Literal["line", "lines", "document"] | Elements
+"""What one record of a file is: each line, the file as a whole, or each element of an array in it.
+
+`lines` is `line` where a trace may stand in several of them: the file is not cut, and is read by `Importer.read_lines`.
+"""
 
 
 class Limits(NamedTuple):
@@ -306,6 +309,18 @@ class Importer(Protocol):
         `documents.each` reads each for itself, so that the others are read.
         """
         ...
+
+    def read_lines(self, again: Callable[[], Iterator[Record | Refused]]) -> Iterator[Imported | Refused]:
+        """Yield the traces of a file whose `unit` is `lines`, and every refusal among its records. Never raises.
+
+        Args:
+            again: begins a new reading of the file, record by record. The file is never to be held whole.
+        """
+        for record in again():
+            if isinstance(record, Refused):
+                yield record
+            else:
+                yield from self.read(record)
 
 
 def refuse(code: str, record: Record | Document, message: str, hint: str | None = None) -> Refused:

@@ -53,7 +53,7 @@ def records(piece: Piece) -> Iterator[Record | Refused]:
     limits = piece.context.limits
     try:
         with expanded(piece.path, piece.packed, piece.member, limits.max_expanded) as stream:
-            if piece.unit == "line":
+            if piece.unit == "line" or piece.unit == "lines":  # noqa: PLR1714 - the type is narrowed by it
                 yield from _lines(stream, piece)
             elif piece.unit == "document":
                 yield from _document(stream, piece)

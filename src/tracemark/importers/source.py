@@ -32,7 +32,7 @@ from tracemark.findings import Finding, finding
 from tracemark.importers import batch, detect
 from tracemark.importers.base import Context, Imported, Importer, Limits, Record, Refused
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded, members, packing
-from tracemark.importers.guard import caught, refuse_failed, worded
+from tracemark.importers.guard import FAILED, caught, refuse_failed, worded
 from tracemark.importers.head import SIZE, SPACE, Head, read_head
 from tracemark.importers.links import Links, may_name
 from tracemark.importers.records import Piece, records, refuse_piece
@@ -115,6 +115,9 @@ def read(job: Job) -> Iterator[Imported | Refused]:
     for piece in job.pieces:
         reader = detect.importer(piece.format)
         piece = piece._replace(context=piece.context._replace(memory=memory))
+        if piece.unit == "lines":
+            yield from _read_together(reader, piece)
+            continue
         for record in records(piece):
             if isinstance(record, Refused):
                 yield record
@@ -129,6 +132,15 @@ def _read(reader: Importer, record: Record) -> Iterator[Imported | Refused]:
         yield from reader.read(record)
     for fault in faults:
         yield refuse_failed(reader.name, record, fault)
+
+
+def _read_together(reader: Importer, piece: Piece) -> Iterator[Imported | Refused]:
+    """Yield what an importer makes of lines that belong together; where it fails, the file is refused."""
+    faults: list[Exception] = []
+    with caught(faults):
+        yield from reader.read_lines(partial(records, piece))
+    for fault in faults:
+        yield refuse_piece(FAILED, piece, f"the importer {reader.name} failed: {worded(fault)}")
 
 
 class _Planner:
