@@ -119,8 +119,9 @@ def expanded(path: str, packed: str, member: str, limit: int) -> Iterator[Binary
 def _open(path: str, packed: str, member: str) -> tuple[Any, ...]:
     """Return the expanding stream, and what else is to be closed."""
     if packed == "zip":
-        info = _archive(path).getinfo(member)
-        return _open_zstd(path, info) if info.compress_type == _ZSTD_METHOD else (_archive(path).open(info),)
+        archive = _archive(path)
+        info = archive.getinfo(member)
+        return _open_zstd(path, info) if info.compress_type == _ZSTD_METHOD else (archive.open(info),)
     if packed == "zstd":
         plain = Path(path)
         file = plain.open("rb")
@@ -130,7 +131,7 @@ def _open(path: str, packed: str, member: str) -> tuple[Any, ...]:
 
 
 def _archive(path: str) -> zipfile.ZipFile:
-    facts = Path(path).stat()
+    facts = os.stat(path)  # noqa: PTH116 - once for each of very many members
     return _opened(path, facts.st_mtime_ns, facts.st_size, os.getpid())
 
 

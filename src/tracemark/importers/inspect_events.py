@@ -40,7 +40,13 @@ class Attachments:
 
     def put_back(self, value: Any) -> Any:
         """Return a value with the texts in place of their names, at every depth; the argument is not altered."""
-        return self._put_back(value) if self._is_named else value
+        if not self._is_named or not value:
+            return value
+        if value.__class__ is dict or value.__class__ is list:
+            # writing a value and looking for the marks in its bytes is many times faster than walking it
+            data = digest.ordered(value, finite=True)
+            return self._put_back(value) if any(mark in data for mark in _MARKS) else value
+        return self._put_back(value)
 
     def _put_back(self, value: Any) -> Any:
         if value.__class__ is str:

@@ -40,12 +40,14 @@ _EVENT = (
 )
 """Members of a model event that have a place of their own, or say nothing of the reply."""
 
-_HEAVY = ("call", "input", "input_refs", "tools")
-
 
 def event_of(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a model event as `add` takes it: without what was sent, which may be long."""
-    return {name: value for name, value in event.items() if name not in _HEAVY}
+    """Return a model event as `add` takes it: without what was sent, and without the reply's text."""
+    found = {name: value for name, value in event.items() if name not in _EVENT}
+    output = event["output"]
+    first, *others = output["choices"]
+    left = {name: value for name, value in first.items() if name != "message"}
+    return {**found, "timestamp": event.get("timestamp"), "output": {**output, "choices": [left, *others]}}
 
 
 def add(conversation: Conversation, message: Any, place: str, event: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -173,9 +175,9 @@ def _add_costs(step: dict[str, Any], event: Mapping[str, Any]) -> None:
     if isinstance(output.get("model"), str) and "model_name" not in step:
         step["model_name"] = output["model"]
     first, *others = output["choices"]
-    left = {name: value for name, value in event.items() if name not in _EVENT and value is not None}
+    left = {name: value for name, value in event.items() if name not in ("output", "timestamp") and value is not None}
     left |= {name: value for name, value in output.items() if name not in _OUTPUT and value is not None}
-    left |= {name: value for name, value in first.items() if name != "message" and value is not None}
+    left |= {name: value for name, value in first.items() if value is not None}
     if others:
         left["choices"] = others
     if left:

@@ -7,6 +7,7 @@ that can be taken out soundly; else the text as it was sent (`recovery` says wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from string import Formatter
 from typing import Any
 
@@ -42,10 +43,10 @@ def prompts_of(
             continue
         counts[role] += 1
         part = _name(role, counts[role])
-        template = next((one for one in templates if role == "system" and _recovered(part, one, text)), None)
+        template = next((one for one in templates if role == "system" and _renders(one, text)), None)
         if template is not None:
             used.add(template)
-            found += _recovered(part, template, text)
+            found += recovery.template(part, template, text, syntax="literal" if template == text else "format")
         else:
             held = [value for value in values if value in text]
             found += recovery.substituted(part, text, held) or recovery.rendered(part, text)
@@ -97,12 +98,13 @@ def _is_text(template: str) -> bool:
     return len(template) >= recovery.SHORTEST and " " in template
 
 
-def _recovered(part: str, template: str, text: str) -> list[recovery.Entry]:
-    """Return a template of which a text is a rendering, where it has enough text of its own to tell; else nothing."""
+@lru_cache(maxsize=64)
+def _renders(template: str, text: str) -> bool:
+    """Return whether a text is a rendering of a template that has enough text of its own to tell."""
     if template == text:
-        return recovery.template(part, template, text, syntax="literal")
+        return True
     try:
         own = sum(len(literal) for literal, *_ in Formatter().parse(template))
     except ValueError:
-        return []
-    return recovery.template(part, template, text, syntax="format") if own >= recovery.SHORTEST else []
+        return False
+    return own >= recovery.SHORTEST and bool(recovery.template("system", template, text, syntax="format"))

@@ -43,6 +43,8 @@ class Reading:
         self._own: list[tuple[int, Call, dict[str, Any]]] = []
         self._messages: list[Any] = []
         self._altered: dict[int, Any] = {}
+        self._settings: dict[str, Any] | None = None
+        self._sent: tuple[Call, list[list[str]]] | None = None
         self._is_other_prompt = False
         self._changed: set[str] = set()
         self.conversation = conversation
@@ -81,12 +83,7 @@ class Reading:
 
     def first_event(self) -> dict[str, Any] | None:
         """Return the settings of the agent's first model call; None when none is held."""
-        requests = self._requests()
-        return {name: self._put_back(requests[0][1].event.get(name)) for name in _SETTINGS} if requests else None
-
-    def _requests(self) -> list[tuple[int, Call, dict[str, Any]]]:
-        """Return the agent's own calls of which the log holds what was sent, each with its place and its step."""
-        return [own for own in self._own if "input" in own[1].event or "tools" in own[1].event]
+        return self._settings
 
     def shown(self, spec: Mapping[str, Any], plan: Any) -> dict[str, list[recovery.Entry]]:
         """Return what the sample and its log's header show of the harness.
@@ -152,12 +149,12 @@ class Reading:
         """Put a system message in front that was sent with the first call, and was none of the sample's own."""
         index = next((at for at, call in enumerate(given) if call is not None), len(given))
         call = given[index] if index < len(given) else None
-        sent = self._put_back(self._calls.input_of(call)) if call is not None else []
-        if not _system(sent[:1]):
+        sent = self._calls.input_of(call) if call is not None else []
+        if call is None or not _system(sent[:1]):
             return
-        messages = self._messages[:index]
-        if _merged(sent) != _merged(messages) == _merged(sent[1:]):
-            self._messages = [sent[0], *self._messages]
+        messages = _merged(self._messages[:index])
+        if self._merged(call) != messages and messages == _merged(self._put_back(sent[1:])):
+            self._messages = [self._put_back(sent[0]), *self._messages]
             given.insert(0, None)
             self.conversation.repairs.append("a system message that was sent and is not in messages: put in front")
 
@@ -205,13 +202,14 @@ class Reading:
 
     def _compare_requests(self) -> None:
         """Look at what was sent with the agent's own calls: the first prompt and tools, and every change of them."""
-        requests = self._requests()
+        requests = [own for own in self._own if "input" in own[1].event or "tools" in own[1].event]
         if not requests:
             return
         index, first, step = requests[0]
+        self._settings = self._put_back({name: first.event.get(name) for name in _SETTINGS})
         self._take_tools(first, step)
         sent = self._calls.input_of(first)
-        self._is_other_prompt = bool(sent) and _merged(self._put_back(sent)) != _merged(self._messages[:index])
+        self._is_other_prompt = bool(sent) and self._merged(first) != _merged(self._messages[:index])
         if self._is_other_prompt:
             self.mixed.append(f"step {step['step_id']}: the model was sent other messages than stand in front of it")
         system, tools = _system(sent), first.event.get("tools")
@@ -258,6 +256,12 @@ class Reading:
             for part in message["content"]
         )
 
+    def _merged(self, call: Call) -> list[list[str]]:
+        """Return what was sent with a call, as `_merged` has it; the last one asked for is remembered."""
+        if self._sent is None or self._sent[0] is not call:
+            self._sent = call, _merged(self._put_back(self._calls.input_of(call)))
+        return self._sent[1]
+
     def _is_in_messages(self, value: Any) -> bool:
         """Return whether the input stands in the messages, whole."""
         known = {_said(message)[1] for message in self._messages}
@@ -293,7 +297,7 @@ def _id_of(message: Any) -> str | None:
 def _same_output(one: Any, other: Any) -> bool:
     """Return whether two outputs say the same, but for the text that a solver may set."""
     bare = [{name: value for name, value in each.items() if name != "completion"} for each in (one, other)]
-    return digest.canonical(bare[0], finite=True) == digest.canonical(bare[1], finite=True)
+    return bare[0] == bare[1]
 
 
 def _system(messages: Sequence[Any]) -> list[Any]:
