@@ -45,7 +45,7 @@ class Attachments:
         if value.__class__ is dict or value.__class__ is list:
             # writing a value and looking for the marks in its bytes is many times faster than walking it
             data = digest.ordered(value, finite=True)
-            return self._put_back(value) if any(mark in data for mark in _MARKS) else value
+            return self._put_back(value) if _MARKS[0] in data or _MARKS[1] in data else value
         return self._put_back(value)
 
     def _put_back(self, value: Any) -> Any:
@@ -92,8 +92,32 @@ class Calls:
             [event for event in events if isinstance(event, dict)] if isinstance(events, list) else []
         )
         """The events in order; what is no object is left out."""
-        self._written: list[bytes] = []
-        self._calls = [(event, reply) for event in _outside_scorers(self.events) if (reply := _reply(event))]
+        self._written: list[str | bytes] = []
+        self.spans: dict[str, dict[str, Any]] = {}
+        """The events that begin a span, by its id."""
+        self._calls = [(event, reply) for event in self._outside_scorers() if (reply := _reply(event))]
+
+    def _outside_scorers(self) -> Iterator[dict[str, Any]]:
+        """Yield the model calls outside of every scorer, and note the spans."""
+        scoring: set[str] = set()
+        steps: list[bool] = []
+        for event in self.events:
+            kind = event.get("event")
+            if kind == "model":
+                span = event.get("span_id")
+                if not any(steps) and not (isinstance(span, str) and span in scoring):
+                    yield event
+            elif kind == "span_begin" and isinstance(name := event.get("id"), str):
+                self.spans[name] = event
+                above = event.get("parent_id")
+                is_within = isinstance(above, str) and above in scoring
+                if is_within or event.get("type") in _SCORERS or event.get("name") == "scorers":
+                    scoring.add(name)
+            elif kind == "step":
+                if event.get("action") == "begin":
+                    steps.append(event.get("type") in _SCORERS)
+                elif steps:
+                    steps.pop()
 
     def replies(self) -> Iterator[Call]:
         """Yield every model call outside of scorers, in order."""
@@ -139,13 +163,14 @@ class Calls:
         return found
 
 
-def written(message: Mapping[str, Any]) -> bytes:
-    """Return what a model wrote in a message, as bytes that are equal for equal replies."""
-    content = message.get("content")
+def written(message: Mapping[str, Any]) -> str | bytes:
+    """Return what a model wrote in a message, as something that is equal for equal replies."""
+    content, calls = message.get("content"), message.get("tool_calls")
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         part = content[0]
         content = part["text"] if part.get("type") == "text" and isinstance(part.get("text"), str) else content
-    calls = message.get("tool_calls")
+    if not calls and isinstance(content, str):
+        return content
     made = [
         [call.get("function"), call.get("arguments")] if isinstance(call, dict) else call
         for call in (calls if isinstance(calls, list) else ())
@@ -164,30 +189,9 @@ def _pool(sample: dict[str, Any]) -> Sequence[Any]:
 
 
 def _reply(event: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the message that a model call gave; None for any other event, and for a call that gave none."""
-    output = event.get("output") if event.get("event") == "model" else None
+    """Return the message that a model call gave; None for a call that gave none."""
+    output = event.get("output")
     choices = output.get("choices") if isinstance(output, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
     return message if isinstance(message, dict) else None
-
-
-def _outside_scorers(events: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the events that happened outside of every scorer."""
-    spans: dict[str, bool] = {}
-    steps: list[bool] = []
-    for event in events:
-        kind = event.get("event")
-        if kind == "span_begin":
-            name, parent = event.get("id"), event.get("parent_id")
-            if isinstance(name, str):
-                above = isinstance(parent, str) and spans.get(parent, False)
-                spans[name] = above or event.get("type") in _SCORERS or event.get("name") == "scorers"
-        elif kind == "step":
-            if event.get("action") == "begin":
-                steps.append(event.get("type") in _SCORERS)
-            elif steps:
-                steps.pop()
-        span = event.get("span_id")
-        if not any(steps) and not (isinstance(span, str) and spans.get(span, False)):
-            yield event

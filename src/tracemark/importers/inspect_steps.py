@@ -331,8 +331,8 @@ def _merged(messages: Sequence[Any]) -> list[list[str]]:
     return found
 
 
-def _said(message: Any) -> tuple[Any, bytes]:
-    """Return who speaks in a message, and what is said, in bytes that are equal for equal content."""
+def _said(message: Any) -> tuple[Any, str | bytes]:
+    """Return who speaks in a message, and what is said, as something that is equal for equal content."""
     if not isinstance(message, dict):
         return None, digest.canonical(message, finite=True)
     return message.get("role"), written(message)

@@ -30,11 +30,7 @@ def embed(
         attachments: the texts that the sample holds once.
         repairs: gets a note for a sub-agent that cannot be read.
     """
-    spans = {
-        event["id"]: event
-        for event in calls.events
-        if event.get("event") == "span_begin" and isinstance(event.get("id"), str)
-    }
+    spans = calls.spans
     if not any(span.get("type") == "agent" for span in spans.values()):
         return
     is_own = {id(call.event) for call in own}
