@@ -153,3 +153,44 @@ def test_any_bytes_end(data: bytes) -> None:
 
 def test_a_byte_order_mark_is_no_content() -> None:
     assert [element.raw for element in elements(b'\xef\xbb\xbf{"runs": [1]}')] == [b"1"]
+
+
+RUNS: list[Any] = [
+    {"id": 1, "text": 'a "}, {"id": 2}" in it'},
+    {"id": 2, "more": [{"id": 3}, {"id": 4}]},
+    {"id": 5, "deep": {"runs": [{"id": 6}, {"id": 7}], "text": '}, {"id": '}},
+    {"other": 1},
+    [{"id": 8}, {"id": 9}],
+    {"id": 10},
+    "}, {",
+    {"id": 11},
+    {"id": 12},
+]
+
+
+@pytest.mark.parametrize("slow", [False, True])
+@pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"separators": (",", ":")}, {"indent": 0}])
+def test_where_an_element_ends_is_never_guessed_wrongly(layout: dict[str, Any], slow: bool) -> None:
+    for runs in (RUNS, RUNS[::-1], [*RUNS[1:3] * 5, *RUNS]):
+        text = json.dumps({"info": {"a": [{"id": 0}, {"id": 1}]}, "runs": runs}, **layout).encode()
+        assert [json.loads(element.raw) for element in elements(text, slow=slow)] == runs
+
+
+def test_most_elements_of_an_array_that_a_program_wrote_are_found_without_looking_at_their_brackets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked = 0
+    bracket = cutting._BRACKET
+
+    class Counting:
+        def match(self, data: bytes, at: int) -> Any:
+            nonlocal looked
+            looked += 1
+            return bracket.match(data, at)
+
+    monkeypatch.setattr(cutting, "_BRACKET", Counting())
+    runs = [{"id": number, "messages": [{"role": "user", "content": "x"}] * 20} for number in range(200)]
+    for text in (json.dumps({"info": {}, "runs": runs}), json.dumps(runs)):
+        looked = 0
+        assert len(elements(text.encode(), "runs" if text.startswith("{") else "")) == 200
+        assert looked < 3 * 42

@@ -31,6 +31,7 @@ _BRACKET = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _MARK = re.compile(rb'\\.|["{}\[\]]', re.DOTALL)
 _SCALAR = re.compile(rb"[^,\]}\s]+")
+_SEAM = re.compile(rb'[ \t\r\n]*,[ \t\r\n]*\{[ \t\r\n]*"[^"\\]*"[ \t\r\n]*:')
 _SOLID = re.compile(rb"[^ \t\r\n]")
 _OPENING = b"{["
 _CLOSING = {b"{": b"}", b"[": b"]"}
@@ -72,7 +73,9 @@ class Reader:
         self._data = b""
         self._at = 0
         self._kept = 0
-        self._is_printed = True
+        self._may_guess = True
+        self._seam = b""
+        self._closed = False
         self._is_again = around is not None
         self.around: dict[str, Any] = {} if around is None else around
         """The members beside the array, parsed; one that is no JSON is left out."""
@@ -121,7 +124,7 @@ class Reader:
     def _elements(self) -> Iterator[Element | None]:
         """Yield the elements of the array that begins here; `_closed` says afterwards whether it ends."""
         number = 0
-        self._closed = False
+        self._closed, self._seam, self._may_guess = False, b"", True
         while mark := self._peek():
             if mark == b",":
                 self._at += 1
@@ -131,6 +134,9 @@ class Reader:
                 self._closed = True
                 return
             skipped = self._skip()
+            if not self._seam:
+                self._seam = self._seam_here()
+                self._may_guess = self._may_guess or bool(self._seam)
             if not self._is_again and any(name not in self.around for name in self._wanted.needs):
                 yield None
             else:
@@ -161,9 +167,9 @@ class Reader:
                 return _Skipped(self._data[self._kept :][:EXCERPT], False, None)
 
     def _skip_nested(self) -> _Skipped:
-        printed = self._skip_printed() if self._is_printed else None
-        if printed is not None:
-            return printed
+        guessed = self._skip_guessed() if self._may_guess else None
+        if guessed is not None:
+            return guessed
         # this loop is a quarter of what reading an array costs: it looks nothing up that it can hold
         depth, find, data, at = 0, _BRACKET.match, self._data, self._at
         while True:
@@ -187,26 +193,45 @@ class Reader:
         raw = self._data[self._kept : self._at]
         return _Skipped(raw, True, None if len(raw) <= self._limit else digest.sha256(raw))
 
-    def _skip_printed(self) -> _Skipped | None:
-        """Move behind a value that is printed over lines: it ends where a line as far indented as its own closes it.
+    def _skip_guessed(self) -> _Skipped | None:
+        """Move behind a value of which the end is guessed by how the document is written, and proved by parsing it.
 
-        That it does is proved by parsing it, which takes a third of the time of looking at each bracket. Where it does
-        not, None is returned, and the next values are not tried so before more is read: a document that is printed in
-        another way is searched once for each piece of it.
+        That takes a third of the time of looking at each bracket. Where the guess fails, None is returned, and the next
+        values are not tried so before more is read: a document that is written in another way is searched once for each
+        piece of it.
         """
         start = self._kept
-        line = self._data.rfind(b"\n", max(0, start - _DEEPEST), start)
-        indent = self._data[line:start]
-        if line < 0 or not indent.isspace():
-            return None
-        closing = indent + _CLOSING[self._data[start : start + 1]]
-        end = self._data.find(closing, start) + len(closing)
+        end = self._printed_end(start)
+        if end < 0 and self._seam:
+            end = self._data.find(self._seam, start) + 1 or -1
         raw = self._data[start : max(start, end)]
         if not raw or len(raw) > self._limit or not _is_json(raw):
-            self._is_printed = False
+            self._may_guess = False
             return None
         self._at = end
         return _Skipped(raw, True, None)
+
+    def _printed_end(self, start: int) -> int:
+        """Return where a value ends that is printed over lines: where one as far indented as its own closes it.
+
+        -1 where it does not begin such a line, or none closes it in what is read.
+        """
+        line = self._data.rfind(b"\n", max(0, start - _DEEPEST), start)
+        indent = self._data[line:start]
+        if line < 0 or not indent.isspace():
+            return -1
+        closing = indent + _CLOSING[self._data[start : start + 1]]
+        end = self._data.find(closing, start)
+        return end if end < 0 else end + len(closing)
+
+    def _seam_here(self) -> bytes:
+        """Return what stands between the element that ends here and the next one: its end, and how the next begins.
+
+        A program writes all elements of an array alike, so where the same stands again, an element may end. Empty where
+        the next element does not begin with a member, or is not read yet.
+        """
+        match = _SEAM.match(self._data, self._at)
+        return b"}" + match[0] if match is not None and self._data[self._at - 1 : self._at] == b"}" else b""
 
     def _skip_large(self, depth: int) -> _Skipped:
         """Move behind a value that is too large, of which `depth` brackets are open, and keep only its beginning."""
@@ -248,7 +273,7 @@ class Reader:
     def _fill(self) -> bool:
         """Read on; what stands in front of `_kept` is let go of."""
         self._data, self._at, self._kept = self._data[self._kept :], self._at - self._kept, 0
-        self._is_printed = True
+        self._may_guess = True
         more = self._stream.read(max(_STEP, len(self._data)))
         self._data += more
         return bool(more)
