@@ -146,7 +146,7 @@ class InspectImporter(Importer):
         reading.add_messages()
         session = session_of(sample, spec)
         run = run_of(sample, spec, plan, reading.first_event())
-        agent = agent_of(spec, plan, repairs)
+        agent, extra = _of_log(spec, plan, repairs)
         shown = reading.shown(spec, plan)
         if reading.tools is not None:
             agent["tool_definitions"] = reading.tools
@@ -154,7 +154,7 @@ class InspectImporter(Importer):
         if session is not None:
             trajectory["session_id"] = session
         embed(trajectory, calls, reading.own, attachments, repairs)
-        extra = header_extra(spec) | reading.left_over()
+        extra = extra | reading.left_over()
         if extra:
             trajectory["extra"] = extra
         if attachments.missing:
@@ -201,6 +201,20 @@ def _read_header(context: Context) -> Mapping[str, Any]:
         if isinstance(value, dict) and isinstance(value.get("eval"), dict):
             return value
     return {}
+
+
+_last: tuple[Any, Any, dict[str, Any], dict[str, Any], list[str]] | None = None
+"""What was made of the header of the last sample, which is that of the next one too."""
+
+
+def _of_log(spec: Mapping[str, Any], plan: Any, repairs: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the agent, as a copy, and what of the header is kept in `extra`."""
+    global _last  # noqa: PLW0603 - one header, remembered by what it is
+    if _last is None or _last[0] is not spec or _last[1] is not plan:
+        notes: list[str] = []
+        _last = spec, plan, agent_of(spec, plan, notes), header_extra(spec), notes
+    repairs += _last[4]
+    return dict(_last[2]), _last[3]
 
 
 IMPORTER = InspectImporter()
