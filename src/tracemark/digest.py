@@ -42,6 +42,9 @@ _NEAR = 64
 _LARGE = 65_536
 _ESCAPED_QUOTE = re.compile(rb"\\u0022")
 _SPACE = b" \t\r\n"
+_PRINTED = orjson.OPT_INDENT_2
+# most of what is printed over lines is printed as orjson does, so that writing it again proves all at once
+_PRINTED_BEGINNINGS = (b"{\n  ", b"[\n  ")
 
 
 def canonical(value: JSON, *, finite: bool = False) -> bytes:
@@ -86,7 +89,7 @@ def loads(raw: bytes) -> Decoded:
     try:
         value = orjson.loads(raw)
         # refuses what is nested deeper than about 250 levels, so depth is looked at only in what was not written
-        written = orjson.dumps(value)
+        written = orjson.dumps(value, option=_PRINTED if raw.startswith(_PRINTED_BEGINNINGS) else None)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         decoded = exact_json.read(raw)
         if exact_json.is_too_deep(decoded.value):

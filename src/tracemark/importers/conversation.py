@@ -50,7 +50,10 @@ class NotMessagesError(ValueError):
 
 def decoded(value: Any, note: str, repairs: list[str]) -> Any:
     """Return a value that may be written as JSON text, up to three times over; `note` is added when it was."""
-    found, notes = value, [note]
+    if value.__class__ is not str or value[:1] not in ("{", "[", '"'):
+        return value
+    found: Any = value
+    notes = [note]
     for _ in range(_DEPTH):
         if not isinstance(found, str) or found[:1] not in ("{", "[", '"'):
             break
@@ -60,7 +63,7 @@ def decoded(value: Any, note: str, repairs: list[str]) -> Any:
             return value
         found = read.value
         notes += read.repairs
-    if not isinstance(value, str) or isinstance(found, str):
+    if isinstance(found, str):
         return value
     repairs += notes
     return found
@@ -74,7 +77,7 @@ class Conversation:
         self.repairs = repairs
         self._ids: set[str] = set()
         self._again: dict[str, int] = {}
-        self._open = _Open()
+        self._open = _NONE_OPEN
 
     def add(self, message: Any, place: str) -> dict[str, Any]:
         """Add one message; return the step that it became or went to.
@@ -95,10 +98,12 @@ class Conversation:
         step: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": SPEAKERS[role]}
         extra: dict[str, Any] = {} if role in ("system", "user", "assistant") else {"role": role}
         step["message"] = _content(rest, extra, "content" in message, self.repairs)
-        _timestamp(rest, step, extra)
+        if "timestamp" in rest:
+            _timestamp(rest, step, extra)
         if step["source"] == "agent":
             self._agent(rest, step)
-        _keep(extra, rest)
+        if rest:
+            _keep(extra, rest)
         if extra:
             step["extra"] = extra
         self.steps.append(step)
@@ -106,7 +111,7 @@ class Conversation:
 
     def _agent(self, rest: dict[str, Any], step: dict[str, Any]) -> None:
         for name in _REASONING:
-            if isinstance(rest.get(name), str) and "reasoning_content" not in step:
+            if name in rest and isinstance(rest[name], str) and "reasoning_content" not in step:
                 step["reasoning_content"] = rest.pop(name)
         if isinstance(rest.get("model"), str):
             step["model_name"] = rest.pop("model")
@@ -115,7 +120,7 @@ class Conversation:
         old = rest.pop("function_call", None)
         if old is not None:
             calls.append({"function": old})
-        self._open = _Open()
+        self._open = _Open() if calls else _NONE_OPEN
         if calls:
             step["tool_calls"] = [self._call(call, step["step_id"], number) for number, call in enumerate(calls, 1)]
 
@@ -218,6 +223,10 @@ class _Open:
                 self._closed.add(id(call))
                 return call
         return None
+
+
+_NONE_OPEN = _Open()
+"""What stands for the calls of a step without any; nothing is ever added to it."""
 
 
 def _keep(extra: dict[str, Any], rest: dict[str, Any]) -> None:
