@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-from tracemark.importers.conversation import ANSWERS, Conversation
+from tracemark.importers.conversation import ANSWERS, CALLS_AS_TEXTS, Conversation, decoded
 
 GENERATED = "generate"
 """The `source` of a message that a model wrote."""
@@ -66,7 +66,7 @@ def add(conversation: Conversation, message: Any, place: str, event: Mapping[str
         return conversation.add(message, place)
     chat = dict(message)
     if isinstance(chat.get("tool_calls"), list):
-        chat["tool_calls"] = [_call(call) for call in chat["tool_calls"]]
+        chat["tool_calls"] = [_call(call, conversation.repairs) for call in chat["tool_calls"]]
     if event is not None and event.get("timestamp") is not None:
         chat.setdefault("timestamp", event["timestamp"])
     parts = chat.get("content")
@@ -87,8 +87,9 @@ def add(conversation: Conversation, message: Any, place: str, event: Mapping[str
     return step
 
 
-def _call(call: Any) -> Any:
+def _call(call: Any, repairs: list[str]) -> Any:
     """Return a tool call as a chat has it: in Inspect, `function` is the tool's name."""
+    call = decoded(call, CALLS_AS_TEXTS, repairs)
     if not isinstance(call, dict) or not isinstance(call.get("function"), str):
         return call
     rest = dict(call)
