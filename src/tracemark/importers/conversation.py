@@ -36,6 +36,9 @@ SPEAKERS = {
 ANSWERS = ("tool", "function", "tool_result", "toolResult")
 """Roles of messages that answer a call."""
 
+CALLS_AS_TEXTS = "tool calls written as JSON text: read"
+"""The note on calls that are each, or all together, a text that holds JSON."""
+
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _DEPTH = 3
 
@@ -115,7 +118,7 @@ class Conversation:
                 step["reasoning_content"] = rest.pop(name)
         if isinstance(rest.get("model"), str):
             step["model_name"] = rest.pop("model")
-        calls = decoded(rest.pop("tool_calls", None), "tool calls written as JSON text: read", self.repairs)
+        calls = decoded(rest.pop("tool_calls", None), CALLS_AS_TEXTS, self.repairs)
         calls = list(calls) if isinstance(calls, list) else [] if calls is None else [calls]
         old = rest.pop("function_call", None)
         if old is not None:
@@ -125,9 +128,9 @@ class Conversation:
             step["tool_calls"] = [self._call(call, step["step_id"], number) for number, call in enumerate(calls, 1)]
 
     def _call(self, call: Any, step_id: int, number: int) -> dict[str, Any]:
-        call = decoded(call, "tool calls written as JSON text: read", self.repairs)
+        call = decoded(call, CALLS_AS_TEXTS, self.repairs)
         rest = dict(call) if isinstance(call, dict) else {"original_call": call}
-        function = decoded(rest.pop("function", None), "tool calls written as JSON text: read", self.repairs)
+        function = decoded(rest.pop("function", None), CALLS_AS_TEXTS, self.repairs)
         extra: dict[str, Any] = {}
         if isinstance(function, dict):
             beside = {name: rest[name] for name in function if rest.get(name) not in (None, "function", function[name])}

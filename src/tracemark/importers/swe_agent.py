@@ -112,8 +112,8 @@ class SweAgentImporter(Importer):
             first_run = attempts[0] if isinstance(attempts, list) and attempts else value
             return 95 if isinstance(first_run, dict) and _is_run(first_run) else 0
         members = head.members
-        if members.get("attempts") == "[" or members.get("trajectory") == "[":
-            return 95 if _ITEM.search(head.data) else 0
+        if "[" in (members.get("attempts"), members.get("trajectory")) and _ITEM.search(head.data):
+            return 95
         return 95 if members.get("history") == "[" and _MESSAGE.search(head.data) else 0
 
     def unit(self, head: Head) -> Unit:
