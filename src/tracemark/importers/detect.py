@@ -24,6 +24,10 @@ IMPORTERS = Registry(
         "tau2": "tracemark.importers.tau2:IMPORTER",
         "mini-swe-agent": "tracemark.importers.mini_swe_agent:IMPORTER",
         "swe-agent": "tracemark.importers.swe_agent:IMPORTER",
+        "claude-code": "tracemark.importers.claude_code:IMPORTER",
+        "verifiers": "tracemark.importers.verifiers:IMPORTER",
+        "nemo-gym": "tracemark.importers.nemo_gym:IMPORTER",
+        "thinkingbox": "tracemark.importers.thinkingbox:IMPORTER",
     },
     "format",
 )
