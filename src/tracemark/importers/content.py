@@ -16,7 +16,7 @@ messages are kept too. Observed digests group traces whose harness nobody named;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracemark import digest
@@ -89,8 +89,7 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
         prompt_cut: the separator that the format fixes between template and task; None when it fixes none.
         tools_known_empty: whether an empty list of tools is what the model was really sent.
     """
-    content, is_linked = _read(trajectory, prompt_cut, tools_known_empty)
-    return Walk(content, is_linked and _is_sound(trajectory))
+    return Walk(*_read(trajectory, prompt_cut, tools_known_empty))
 
 
 def content_of(trajectory: dict[str, Any], *, prompt_cut: str | None = None) -> Content:
@@ -99,52 +98,119 @@ def content_of(trajectory: dict[str, Any], *, prompt_cut: str | None = None) -> 
 
 
 def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty: bool) -> tuple[Content, bool]:
-    """Return the content, and whether every answer that names a call names one of its own step's."""
-    messages: list[tuple[str, str, int]] = []
-    later: list[tuple[str, str, int]] = []
-    calls: dict[str, tuple[str, int, str]] = {}
-    observations: list[Observation] = []
-    is_linked, waiting = True, True
+    """Return the content, and whether nothing was met that the models might reject and a JSON Schema cannot say.
+
+    One loop over the steps: with every importer each trace comes here, and each look at a step is counted in its speed.
+    """
+    found = _Found()
+    sound, waiting, times = True, True, []
     for index, step in enumerate(trajectory["steps"], 1):
-        get = step.get
-        if waiting:
-            if step["source"] == "agent" and get("llm_call_count") != 0:
+        get, source = step.get, step["source"]
+        time, tool_calls, observation = get("timestamp"), get("tool_calls"), get("observation")
+        if time is not None:
+            times.append(time)
+        if step["step_id"] != index:
+            sound = False
+        if source == "agent":
+            if get("llm_call_count") == 0:
+                sound = sound and not _has_any(step, _OF_A_CALL)
+            else:
                 waiting = False
-            elif not is_event(step, trajectory):
-                messages.append((step["source"], text_of(step["message"]), index))
-        observation, tool_calls = get("observation"), get("tool_calls")
-        results: Sequence[dict[str, Any]] = observation["results"] if observation else ()
-        if tool_calls and len(tool_calls) == 1 == len(results):
+                if (step["message"] or tool_calls) and not get("is_copied_context"):
+                    found.replies.append(index)
+        else:
+            if not _AGENT_ONLY.isdisjoint(step) and _has_any(step, AGENT_ONLY):
+                sound = False
+            if (waiting or source == "system") and not is_event(step, trajectory):
+                heard = found.messages if waiting else found.later
+                heard.append((source, text_of(step["message"]), index))
+        if observation:
+            sound = found.answer(index, tool_calls or (), observation["results"]) and sound
+        elif tool_calls:
+            sound = found.answer(index, tool_calls, ()) and sound
+        if waiting and source == "agent":
+            # what the harness says in the agent's place belongs to the prompt
+            found.messages.append((source, text_of(step["message"]), index))
+    return found.content(trajectory, prompt_cut, tools_known_empty), sound and are_timestamps(times)
+
+
+class _Found:
+    """What one walk has found so far."""
+
+    __slots__ = ("calls", "later", "messages", "observations", "raw_outputs", "replies")
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[str, str, int]] = []
+        self.later: list[tuple[str, str, int]] = []
+        self.calls: dict[str, tuple[str, int, str]] = {}
+        self.observations: list[Observation] = []
+        self.raw_outputs: list[RawOutput] = []
+        self.replies: list[int] = []
+
+    def answer(self, index: int, tool_calls: Sequence[dict[str, Any]], results: Sequence[dict[str, Any]]) -> bool:
+        """Add the calls and the observations of one step; return whether every named call is one of the step's."""
+        if len(tool_calls) == 1 == len(results):
             # most steps are one call and its answer, and need no tables
             call, result = tool_calls[0], results[0]
             if result.get("source_call_id") == call["tool_call_id"]:
-                content = result.get("content")
-                text = content if content.__class__ is str else text_of(content)
-                if content is not None:
-                    observations.append((index, text))
+                answer = self._seen(index, result)
                 name = call["function_name"]
-                if name not in calls or calls[name][2] != "ok":
-                    _note(index, name, (text, result.get("extra")), calls)
-                continue
-        if results or tool_calls:
-            is_linked = _link(index, tool_calls or (), results, calls, observations) and is_linked
-        elif not waiting and step["source"] == "system" and not is_event(step, trajectory):
-            later.append(("system", text_of(step["message"]), index))
-    tools = trajectory["agent"].get("tool_definitions")
-    if not tools:
-        tools = [] if tools_known_empty and not calls else None
-    content = Content(
-        messages=messages,
-        later_system=later,
-        tools=tools,
-        tools_key=None if tools is None else digest.canonical(tools, finite=True),
-        calls=list(calls.values()),
-        observations=observations,
-        raw_outputs=list(_raw_outputs(trajectory)),
-        replies=[index for index, step in enumerate(trajectory["steps"], 1) if _is_reply(step)],
-        prompt_cut=prompt_cut,
-    )
-    return content, is_linked
+                if name not in self.calls or self.calls[name][2] != "ok":
+                    self._note(index, name, answer)
+                return True
+        answers: dict[str, tuple[str, Any]] = {}
+        unnamed: list[tuple[str, Any]] = []
+        for result in results:
+            name = result.get("source_call_id")
+            if name is None:
+                unnamed.append(self._seen(index, result))
+            else:
+                answers.setdefault(name, self._seen(index, result))
+        found = 0
+        for position, call in enumerate(tool_calls):
+            answered = answers.get(call["tool_call_id"])
+            if answered is not None:
+                found += 1
+            elif position < len(unnamed):
+                answered = unnamed[position]
+            self._note(index, call["function_name"], answered)
+        return not answers or (len(answers) == 1 and found > 0) or _all_named(answers, tool_calls)
+
+    def _seen(self, index: int, result: dict[str, Any]) -> tuple[str, Any]:
+        """Add an observation, and what the tool gave where that is held apart; return its text and its `extra`."""
+        content, extra = result.get("content"), result.get("extra")
+        text = content if content.__class__ is str else text_of(content)
+        if content is not None:
+            self.observations.append((index, text))
+        raw = extra.get(_RAW) if extra else None
+        if raw is not None and content.__class__ is str:
+            self.raw_outputs.append((index, raw if isinstance(raw, dict) else {_OUTPUT: raw}, text))
+        return text, extra
+
+    def _note(self, index: int, name: str, answer: tuple[str, Any] | None) -> None:
+        """Add a call; reading its answer costs more than the rest of it, and one good answer is all that is asked."""
+        known = self.calls.get(name)
+        if known is None or known[2] != "ok":
+            kind = _kind_of(answer)
+            if known is None or kind == "ok":
+                self.calls[name] = (name, index, kind)
+
+    def content(self, trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty: bool) -> Content:
+        """Return what was found, with the tools that the trajectory records."""
+        tools = trajectory["agent"].get("tool_definitions")
+        if not tools:
+            tools = [] if tools_known_empty and not self.calls else None
+        return Content(
+            messages=self.messages,
+            later_system=self.later,
+            tools=tools,
+            tools_key=None if tools is None else digest.canonical(tools, finite=True),
+            calls=list(self.calls.values()),
+            observations=self.observations,
+            raw_outputs=self.raw_outputs,
+            replies=self.replies,
+            prompt_cut=prompt_cut,
+        )
 
 
 def is_event(step: Mapping[str, Any], trajectory: Mapping[str, Any]) -> bool:
@@ -180,80 +246,8 @@ def observed(content: Content, *, main_agent: bool = True) -> Observed:
     return found
 
 
-def _is_sound(trajectory: dict[str, Any]) -> bool:
-    """Return whether nothing is met that the models might reject and a JSON Schema cannot say."""
-    steps = trajectory["steps"]
-    if [step["step_id"] for step in steps] != list(range(1, len(steps) + 1)):
-        return False
-    for step in steps:
-        if step["source"] != "agent":
-            if not _AGENT_ONLY.isdisjoint(step) and _has_any(step, AGENT_ONLY):
-                return False
-        elif step.get("llm_call_count") == 0 and _has_any(step, _OF_A_CALL):
-            return False
-    return are_timestamps([time for step in steps if (time := step.get("timestamp")) is not None])
-
-
 def _has_any(step: Mapping[str, Any], names: Iterable[str]) -> bool:
     return any(step.get(name) is not None for name in names)
-
-
-def _link(
-    index: int,
-    tool_calls: Sequence[dict[str, Any]],
-    results: Sequence[dict[str, Any]],
-    calls: dict[str, tuple[str, int, str]],
-    observations: list[Observation],
-) -> bool:
-    """Add the calls and the observations of one step; return whether every named call is one of the step's."""
-    answers: dict[str, tuple[str, Any]] = {}
-    unnamed: list[tuple[str, Any]] = []
-    for result in results:
-        content = result.get("content")
-        text = text_of(content)
-        if content is not None:
-            observations.append((index, text))
-        name = result.get("source_call_id")
-        if name is None:
-            unnamed.append((text, result.get("extra")))
-        else:
-            answers.setdefault(name, (text, result.get("extra")))
-    found = 0
-    for position, call in enumerate(tool_calls):
-        answer = answers.get(call["tool_call_id"])
-        if answer is not None:
-            found += 1
-        elif position < len(unnamed):
-            answer = unnamed[position]
-        _note(index, call["function_name"], answer, calls)
-    return not answers or (len(answers) == 1 and found > 0) or _all_named(answers, tool_calls)
-
-
-def _is_reply(step: Mapping[str, Any]) -> bool:
-    """Return whether a step is a reply of the model, and no copy of one."""
-    if step["source"] != "agent" or step.get("llm_call_count") == 0 or step.get("is_copied_context"):
-        return False
-    return bool(step["message"] or step.get("tool_calls"))
-
-
-def _raw_outputs(trajectory: Mapping[str, Any]) -> Iterator[RawOutput]:
-    """Yield what tools gave, where the document holds it apart from the text that the agent saw."""
-    for index, step in enumerate(trajectory["steps"], 1):
-        observation = step.get("observation")
-        for result in observation["results"] if observation else ():
-            extra = result.get("extra")
-            raw = extra.get(_RAW) if extra else None
-            if raw is not None and result.get("content").__class__ is str:
-                yield index, raw if isinstance(raw, dict) else {_OUTPUT: raw}, result["content"]
-
-
-def _note(index: int, name: str, answer: tuple[str, Any] | None, calls: dict[str, tuple[str, int, str]]) -> None:
-    """Add a call; reading its answer costs more than the rest of it, and one good answer is all that is asked for."""
-    known = calls.get(name)
-    if known is None or known[2] != "ok":
-        kind = _kind_of(answer)
-        if known is None or kind == "ok":
-            calls[name] = (name, index, kind)
 
 
 def _kind_of(answer: tuple[str, Any] | None) -> str:
