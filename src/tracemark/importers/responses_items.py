@@ -1,0 +1,102 @@
+"""Items of the Responses API become steps: a list of them is a conversation, as chat messages are.
+
+What the model gave between two things that it was told (a message of someone else, the output of a call) is one reply,
+in whatever order its items stand; a second text begins another reply, so that texts are not joined which were apart.
+Of each item what its step has no place for stays in the step's `extra` (see `response_turn`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tracemark.importers.conversation import Conversation, NotMessagesError
+from tracemark.importers.response_turn import answer_of, message_of
+
+_OF_REPLY = ("message", "reasoning", "function_call")
+
+
+def add_items(conversation: Conversation, items: Any, place: str) -> list[dict[str, Any]]:
+    """Add the items of a request's `input`, or of a response's `output`; return the agent's steps among them.
+
+    Args:
+        conversation: grows.
+        items: a list of items, or one text, which is a message of the user.
+        place: where they stand in the record, for messages of errors.
+
+    Raises:
+        NotMessagesError: for something that is no item, and for an item of a type that is not known.
+        UnknownRoleError: for a role that is not known.
+    """
+    replies = []
+    for message, where in _messages(items, place):
+        step = conversation.add(message, where)
+        if message.get("role") == "assistant":
+            replies.append(step)
+    return replies
+
+
+def _messages(items: Any, place: str) -> Iterator[tuple[dict[str, Any], str]]:
+    if isinstance(items, str):
+        yield {"role": "user", "content": items}, place
+        return
+    if not isinstance(items, list):
+        raise NotMessagesError(f"{place} is no list of items")
+    turn: list[dict[str, Any]] = []
+    for index, item in enumerate(items):
+        where = f"{place}/{index}"
+        kind = _kind(item, where)
+        is_reply = kind in _OF_REPLY and (kind != "message" or item.get("role") == "assistant")
+        if turn and (not is_reply or (kind == "message" and any(_kind(one, where) == "message" for one in turn))):
+            yield message_of({"output": turn}), where
+            turn = []
+        if is_reply:
+            turn.append({**item, "type": kind, "content": _parts(item)} if kind == "message" else item)
+        elif kind == "message":
+            yield _spoken(item), where
+        else:
+            yield answer_of(item), where
+    if turn:
+        yield message_of({"output": turn}), place
+
+
+def _kind(item: Any, where: str) -> str:
+    kind = item.get("type", "message" if "role" in item else None) if isinstance(item, dict) else None
+    if kind not in (*_OF_REPLY, "function_call_output"):
+        raise NotMessagesError(f"{where} is an item of the type {str(kind)[:40]!r}, which is not read")
+    return str(kind)
+
+
+def _parts(item: Mapping[str, Any]) -> Any:
+    """Return the content of a reply as parts: requests may hold it as a text."""
+    content = item.get("content")
+    return [{"type": "output_text", "text": content}] if isinstance(content, str) else content
+
+
+def _spoken(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message of someone else as a chat message, with images as chat messages hold them."""
+    rest = {name: value for name, value in item.items() if name != "type"}
+    content = rest.get("content")
+    images = [part for part in content if _is_image(part)] if isinstance(content, list) else []
+    if images:
+        rest["content"] = [_plain(part) for part in content or ()]
+        if any(part.get("detail") is not None for part in images):
+            rest["image_detail"] = [part.get("detail") for part in images]
+    return rest
+
+
+def _plain(part: Any) -> Any:
+    """Return a part as chat messages have it; one that they cannot have stays as it is."""
+    if _is_image(part):
+        return {"type": "image_url", "image_url": {"url": part["image_url"]}}
+    is_text = isinstance(part, dict) and part.get("type") == "input_text" and part.keys() == {"type", "text"}
+    return {"type": "text", "text": part["text"]} if is_text else part
+
+
+def _is_image(part: Any) -> bool:
+    return (
+        isinstance(part, dict)
+        and part.get("type") == "input_image"
+        and isinstance(part.get("image_url"), str)
+        and part.keys() <= {"type", "image_url", "detail"}
+    )

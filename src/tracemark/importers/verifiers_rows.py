@@ -1,0 +1,188 @@
+"""A row of `results.jsonl` becomes a trace, with what `metadata.json` beside it says of all rows.
+
+The messages of a row are `prompt`, which the environment made, and `completion`, the rest of the conversation. Rows of
+tables hold calls as JSON texts and answers without an id: they are read and linked in order, and that is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracemark import digest
+from tracemark.digest import NotJSONError
+from tracemark.findings import finding
+from tracemark.importers import supplied, unspoken
+from tracemark.importers.base import Context, Document
+from tracemark.importers.conversation import Conversation, decoded, time_text
+from tracemark.importers.finish import Draft, UnfitError
+from tracemark.importers.rewards import rewarded
+from tracemark.importers.usage import is_number
+from tracemark.model.atif import VERSION
+
+RESULTS, METADATA = "results.jsonl", "metadata.json"
+"""How the names of the two files of an evaluation end."""
+
+_TIMES = ("generation_ms", "scoring_ms", "total_ms")
+_SAMPLING = ("max_tokens", "temperature")
+_LABELS = ("env_args", "base_url", "version_info", "date")
+_NOTHING: Mapping[str, Any] = {}
+
+
+def draft(document: Document, context: Context) -> Draft:
+    """Return what a row becomes.
+
+    Raises:
+        UnfitError, NotMessagesError, UnknownRoleError: when it has not the shape of the format.
+    """
+    rest: dict[str, Any] = dict(document.value)
+    repairs: list[str] = []
+    steps = _steps(rest, repairs)
+    known = context.once(("verifiers-metadata", context.folder, context.name), lambda: _metadata(context))
+    metadata = known if known is not None else _NOTHING
+    tools = _take_tools(rest, repairs)
+    run = _run(rest, metadata)
+    trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": _agent(metadata, run, tools), "steps": steps}
+    metrics = _final_metrics(rest.get("token_usage"))
+    if metrics:
+        trajectory["final_metrics"] = metrics
+    outcome, doubt = rewarded(rest.pop("reward", None), context.limits.success_reward)
+    if rest.get("error") not in (None, "", False):
+        outcome |= {"status": "error", "rule": "error"}
+    if isinstance(rest.get("stop_condition"), str):
+        outcome["termination"] = rest.pop("stop_condition")
+    checks = _checks(rest)
+    if checks:
+        outcome["checks"] = checks
+    if rest:
+        trajectory["extra"] = {"record": rest}
+    made = Draft(trajectory, run, outcome, repairs)
+    if doubt is not None and outcome["status"] == "unknown":
+        made.findings.append(finding("verdict-unread", document.where, doubt))
+    if known is None:
+        told = f"there is no {METADATA} beside the results that could be read: environment and model are unknown"
+        made.findings.append(finding("header-missing", document.where, told))
+    return made
+
+
+def _steps(rest: dict[str, Any], repairs: list[str]) -> list[dict[str, Any]]:
+    conversation = Conversation(repairs)
+    for name in ("prompt", "completion"):
+        messages = decoded(rest.pop(name, None), f"{name} written as JSON text: read", repairs)
+        if isinstance(messages, str):
+            raise UnfitError(f"{name} is a text without roles (text completion), and no list of messages")
+        if messages is not None and not isinstance(messages, list):
+            raise UnfitError(f"{name} is no list of messages")
+        for index, message in enumerate(messages or ()):
+            count = len(conversation.steps)
+            step = conversation.add(message, f"{name}/{index}")
+            if name == "prompt" and len(conversation.steps) > count:
+                _mark(step, repairs)
+    return conversation.steps or unspoken.steps(repairs)
+
+
+def _mark(step: dict[str, Any], repairs: list[str]) -> None:
+    """Mark a step of the prompt that trains nobody: the assistant's, and a user's with nothing in it."""
+    if step["source"] == "agent":
+        supplied.mark(step, repairs)
+    elif step["source"] == "user" and step["message"] in ("", []):
+        step.setdefault("extra", {})["message_missing"] = True
+        repairs.append("a user's message with nothing in it, as where an image was not kept: marked")
+
+
+def _take_tools(rest: dict[str, Any], repairs: list[str]) -> list[Any] | None:
+    """Remove the tools from a row and return them; None when it has none, which does not say that none were offered."""
+    notes: list[str] = []
+    tools = _definitions(rest.get("tool_defs"), notes)
+    if tools is not None:
+        del rest["tool_defs"]
+        repairs += notes
+        return tools
+    notes = []
+    info = decoded(rest.get("info"), "info written as JSON text: read", notes)
+    tools = _definitions(info.get("oai_tools"), notes) if isinstance(info, dict) else None
+    if tools is not None:
+        rest["info"] = {name: member for name, member in info.items() if name != "oai_tools"}
+        repairs += notes
+    return tools
+
+
+def _definitions(value: Any, notes: list[str]) -> list[Any] | None:
+    note = "tools written as JSON text: read"
+    tools = decoded(value, note, notes)
+    if not isinstance(tools, list) or not tools:
+        return None
+    entries = [decoded(tool, note, notes) for tool in tools]
+    return entries if all(isinstance(tool, dict) for tool in entries) else None
+
+
+def _run(rest: dict[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    run: dict[str, Any] = {}
+    for name in ("example_id", "id"):
+        if type(rest.get(name)) in (int, str) and rest[name] != "":
+            run["task"] = str(rest.pop(name))
+            break
+    domain = next((metadata[name] for name in ("env_id", "env") if isinstance(metadata.get(name), str)), None)
+    if domain is not None:
+        run["domain"] = domain
+    if isinstance(metadata.get("model"), str):
+        run["model"] = {"name": metadata["model"]}
+    sampling = metadata.get("sampling_args")
+    if not isinstance(sampling, dict):
+        sampling = {name: metadata[name] for name in _SAMPLING if metadata.get(name) is not None}
+    if sampling:
+        run["sampling"] = sampling
+    labels = {name: metadata[name] for name in _LABELS if metadata.get(name) not in (None, {}, "")}
+    if labels:
+        run["environment"] = labels
+    timing = rest.get("timing")
+    start = time_text(timing.get("start_time")) if isinstance(timing, dict) else None
+    if start is not None:
+        run["start"] = start
+    return run
+
+
+def _agent(metadata: Mapping[str, Any], run: Mapping[str, Any], tools: list[Any] | None) -> dict[str, Any]:
+    versions = metadata.get("version_info")
+    version = versions.get("env_version") if isinstance(versions, dict) else None
+    agent: dict[str, Any] = {
+        "name": run.get("domain", "unknown"),
+        "version": version if isinstance(version, str) else "unknown",
+    }
+    if "model" in run:
+        agent["model_name"] = run["model"]["name"]
+    if tools is not None:
+        agent["tool_definitions"] = tools
+    return agent
+
+
+def _final_metrics(usage: Any) -> dict[str, Any]:
+    """Return the tokens of a run; they are written as numbers with a fraction, and stay in the record as they are."""
+    found: dict[str, Any] = {}
+    for place, name in (("total_prompt_tokens", "input_tokens"), ("total_completion_tokens", "output_tokens")):
+        value = usage.get(name) if isinstance(usage, dict) else None
+        if type(value) is int or (isinstance(value, float) and value.is_integer()):
+            found[place] = int(value)
+    return found
+
+
+def _checks(rest: dict[str, Any]) -> dict[str, Any]:
+    """Remove the metrics from a row and return them: its numbers, and `metrics` where they stand together."""
+    found = {name: value for name, value in rest.items() if is_number(value) and name not in _TIMES}
+    if isinstance(rest.get("metrics"), dict) and rest["metrics"]:
+        found["metrics"] = rest["metrics"]
+    for name in found:
+        del rest[name]
+    return found
+
+
+def _metadata(context: Context) -> Mapping[str, Any] | None:
+    """Return what stands beside the results; None when it cannot be read."""
+    if not context.name.endswith(RESULTS):
+        return None
+    raw = context.sibling(context.name.removesuffix(RESULTS) + METADATA)
+    try:
+        value = digest.loads(raw).value if raw is not None else None
+    except NotJSONError:
+        return None
+    return value if isinstance(value, dict) else None
