@@ -17,7 +17,7 @@ DECISIVE = ("template", "prefix", "schema", "constant", "known-empty")
 ENTRY = st.fixed_dictionaries(
     {
         "part": st.sampled_from("ab"),
-        "form": st.sampled_from([*DECISIVE, "rendered", "substituted"]),
+        "form": st.sampled_from([*DECISIVE, "rendered", "substituted", "transcript"]),
         "digest": st.sampled_from("12"),
     }
 )
@@ -53,6 +53,12 @@ def test_a_rendered_text_proves_sameness_and_never_difference() -> None:
     assert compare(one, one, ())["prompt_templates"] is SAME
     assert compare(one, other, both)["prompt_templates"] is UNKNOWN
     assert differing(one, other, both) == []
+
+
+def test_a_text_of_a_transcript_proves_nothing() -> None:
+    one, other = prompts(system=("transcript", "1")), prompts(system=("transcript", "2"))
+    for half_ in (one, other, prompts(system=("rendered", "1"))):
+        assert compare(one, half_, {("prompt_templates", "system", "1")})["prompt_templates"] is UNKNOWN
 
 
 def test_a_text_without_its_values_proves_difference_once_both_are_confirmed() -> None:

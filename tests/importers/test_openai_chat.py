@@ -724,6 +724,7 @@ def test_logs_of_one_conversation_agree_and_the_other_way_of_calling_differs(rea
     assert first["tool_bindings"] == third["tool_bindings"]
     assert first["prompt_templates"] != third["prompt_templates"]
     assert "tool_bindings" not in fourth
+    assert [entry["form"] for entry in fourth["prompt_templates"]] == ["transcript"]
 
 
 @pytest.mark.shared_data

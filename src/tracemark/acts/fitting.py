@@ -58,6 +58,13 @@ class Fitting:
         return self._by_stamp.get(_stamp_in(line))
 
 
+def _texts(prompts: list[dict[str, str]]) -> list[tuple[str, str]] | None:
+    """Return the parts and digests of messages that stand whole in a trace; None where one was taken apart."""
+    if any(entry["form"] not in ("rendered", "transcript") for entry in prompts):
+        return None
+    return [(entry["part"], entry["digest"]) for entry in prompts]
+
+
 def _stamp_in(line: bytes) -> bytes:
     """Return the beginning of a stored line up to its outcome: its format and its stamp."""
     return line[: line.find(_OUTCOME)]
@@ -74,7 +81,8 @@ def _common(beginning: bytes, content: Content) -> Content:
     shown = content_observed(content)
     prompts = stamped.get("prompt_templates") or []
     common = Content(recorded=content.recorded)
-    if prompts == shown.get("prompt_templates") and all(entry["form"] == "rendered" for entry in prompts):
+    texts = _texts(prompts)
+    if texts is not None and texts == _texts(shown.get("prompt_templates") or []):
         common.messages = [message for message in content.messages if message[0] == "system" and message[1]]
     tools = stamped.get("tool_bindings") or []
     if tools == shown.get("tool_bindings") and any(entry["form"] == "schema" for entry in tools):

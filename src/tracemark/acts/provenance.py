@@ -178,7 +178,7 @@ def _component(declared: Mapping[str, Any] | None, observed: Sequence[Mapping[st
 
 def _evidence(form: str) -> str:
     """Return what an observed digest is worth by itself: a rendering says only that it was the same."""
-    return "unrecorded" if form == "rendered" else "recovered"
+    return "unrecorded" if form in ("rendered", "transcript") else "recovered"
 
 
 def _declared(harness: Harness, evidence: str) -> dict[str, Any]:

@@ -4,7 +4,8 @@ Nobody stated the harness of such a trace; its importer took digests of what the
 of a stamp). Digests differ in what they prove (identity of real files was measured for this): a template, a fixed
 prefix, a tool's schema or a setting is the part itself, so equal ones are the same part and unequal ones are two. A
 rendered text proves sameness when equal, and nothing when not: the task may stand in it. A text out of which values
-were taken is as good as a template once a trace of another task gives the same (`confirmed`).
+were taken is as good as a template once a trace of another task gives the same (`confirmed`). A text of a transcript
+proves nothing: what was sent may have held more.
 
 Invariants:
 - comparison is three-valued, part by part: a difference on a shared part decides, agreement on some parts does not;
@@ -99,7 +100,7 @@ def _part(
 ) -> Comparison:
     if one is None or other is None:
         return Comparison.DIFFERENT if both and component == _LISTED_WHOLE else Comparison.UNKNOWN
-    if one["form"] != other["form"]:
+    if one["form"] != other["form"] or one["form"] == "transcript":
         return Comparison.UNKNOWN
     if one["digest"] == other["digest"]:
         return Comparison.SAME

@@ -2,7 +2,8 @@
 
 A record is an object with `messages`, and perhaps `tools` (or `tool_defs`, `functions`), sampling parameters and a
 `response`: then it is the request itself, as a log holds it, and the response becomes the last agent step. A bare list
-is a transcript: nobody says what was sent with it.
+is a transcript, and so is a record that has messages alone: nobody says what was sent with them. Its system message is
+shown as that of a transcript, which proves nothing of the prompt: an agent may have written its tools into it.
 
 Keeps: messages, calls, answers and reasoning as steps (see `conversation`); tools as `agent.tool_definitions`, also
 where they stand in `kwargs` alone; model, sampling, task and reward in `run` and `outcome`; every other member of the
@@ -39,6 +40,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.findings import finding
+from tracemark.harness.match import Content
 from tracemark.importers import openai_verdict
 from tracemark.importers.base import (
     Document,
@@ -51,7 +53,7 @@ from tracemark.importers.base import (
     refuse,
     source_of,
 )
-from tracemark.importers.content import observed, walk
+from tracemark.importers.content import Observed, observed, walk
 from tracemark.importers.conversation import (
     ANSWERS,
     SPEAKERS,
@@ -212,7 +214,7 @@ class ChatImporter(Importer):
             source=source_of(self, record, document, repairs),
             stamp=None,
             content=walked.content,
-            observed=observed(walked.content),
+            observed=_observed(walked.content, is_transcript=tools is None and not is_request),
             where=document.where,
             findings=tuple(finding(code, document.where, text) for code, text in doubts),
         )
@@ -230,6 +232,14 @@ def _are_messages(value: Any) -> bool:
     first = decoded(value[0], "", [])
     role = first.get("role") if isinstance(first, dict) else None
     return isinstance(role, str) and (role in SPEAKERS or role in ANSWERS or "content" in first)
+
+
+def _observed(content: Content, *, is_transcript: bool) -> Observed:
+    """Return what the content shows of its harness."""
+    found = observed(content)
+    if is_transcript and "prompt_templates" in found:
+        found["prompt_templates"] = [{**entry, "form": "transcript"} for entry in found["prompt_templates"]]
+    return found
 
 
 def _take_tools(rest: dict[str, Any], repairs: list[str]) -> list[Any] | None:

@@ -25,12 +25,14 @@ Evidence = Literal["recorded", "recovered", "corroborated", "claimed", "unrecord
 EVIDENCE: tuple[str, ...] = get_args(Evidence)
 """Evidence, strong to weak."""
 
-Form = Literal["template", "prefix", "schema", "constant", "substituted", "rendered", "known-empty"]
+Form = Literal["template", "prefix", "schema", "constant", "substituted", "rendered", "transcript", "known-empty"]
 """What kind of thing an observed digest was taken of.
 
 `template`, `prefix`, `schema` and `constant` are the part itself: equal digests prove the same, other ones another.
 `substituted` is a text out of which values of its own record were taken; it counts as a template once a trace of
-another task gives the same, and like `rendered` until then: equal ones prove the same, other ones nothing."""
+another task gives the same, and like `rendered` until then: equal ones prove the same, other ones nothing.
+`transcript` is a text of a conversation that is not said to be the request: what was sent may have held more, such as
+the tools, so not even equal ones prove anything."""
 
 _RANK = {name: rank for rank, name in enumerate(EVIDENCE)}
 
@@ -72,7 +74,7 @@ class Observed(Value):
     part: str
     """What it was taken of, such as `system`, `first-user` or a tool's name."""
     form: Form
-    """What kind of thing the digest was taken of; `rendered` may prove equality and never difference."""
+    """What kind of thing it was taken of; `rendered` may prove equality and never difference, `transcript` neither."""
     digest: Digest
     """64 hexadecimal digits."""
 

@@ -275,12 +275,12 @@ class Reader(Contents):
     def confirmed(self, but: Iterable[bytes]) -> set[tuple[str, str, str]]:
         """Return component, part and digest of what traces of more than one task show alike, as `foreign` counts them.
 
-        Only rendered texts and such as values were taken out of are looked at; other digests need no second task.
+        Only texts are looked at that may hold something of a task; other digests need no second one.
         """
         query = (
             "SELECT c.key, e.value ->> 'part', e.value ->> 'digest' FROM"
             f" {_SHOWN}, json_each(text) AS c, json_each(c.value) AS e"
-            f" WHERE {_NAMELESS} AND e.value ->> 'form' IN ('rendered', 'substituted')"
+            f" WHERE {_NAMELESS} AND e.value ->> 'form' IN ('rendered', 'substituted', 'transcript')"
             " GROUP BY c.key, e.value ->> 'part', e.value ->> 'digest' HAVING count(DISTINCT task) > 1"
         )
         return set(self._db.execute(query, (_listed(but),)))
