@@ -225,8 +225,69 @@ class Inspect(Format):
         return f'{{"id": "{name}", "function": "look_up", "arguments": {arguments}, "type": "function"}}'
 
 
+class Verifiers(Format):
+    name = "verifiers"
+
+    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
+        asked = '{"role": "user", "content": "Go."}'
+        head = f'"example_id": {number}, "reward": 1.0, "info": {{{members}}}'
+        return members_of(head, f'"prompt": {array([asked])}', f'"completion": {array(turns)}')
+
+
+class NemoGym(Format):
+    name = "nemo-gym"
+
+    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
+        request = f'"responses_create_params": {{"input": "Go. {number}", "tools": []}}'
+        return members_of(request, f'"response": {{"output": {array(turns)}}}', '"reward": 1.0', members)
+
+    def said(self, text: str = '""', calls: Sequence[str] = ()) -> str:
+        content = f'[{{"type": "output_text", "text": {text}}}]'
+        return ", ".join([f'{{"type": "message", "role": "assistant", "content": {content}}}', *calls])
+
+    def call(self, name: str = "c1", arguments: str = '"{}"') -> str:
+        return f'{{"type": "function_call", "call_id": "{name}", "name": "look_up", "arguments": {arguments}}}'
+
+    def answer(self, name: str = "c1", text: str = '"on its way"') -> str:
+        return f'{{"type": "function_call_output", "call_id": "{name}", "output": {text}}}'
+
+
+class ThinkingBox(Format):
+    name = "thinkingbox"
+
+    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
+        asked = '{"T": "Text", "role": "user", "content": "Go."}'
+        head = f'"uid": "t{number}", "is_system_error": false, "finish_reason": "done"'
+        return members_of(head, f'"messages": {array([asked, *turns])}', members)
+
+    def said(self, text: str = '""', calls: Sequence[str] = ()) -> str:
+        spoken = f'{{"T": "Text", "role": "assistant", "content": {text}}}'
+        return f'{spoken}, {{"T": "ParallelToolCall", "tool_calls": {array(calls)}}}' if calls else spoken
+
+    def call(self, name: str = "c1", arguments: str = "{}") -> str:
+        return f'{{"T": "ToolCall", "name": "look_up", "arguments": {arguments}, "id": "{name}"}}'
+
+    def answer(self, name: str = "c1", text: str = '"on its way"') -> str:
+        return f'{{"T": "ToolResponse", "name": "look_up", "content": {text}, "id": "{name}"}}'
+
+    def spoken(self, role: str) -> str:
+        return f'{{"T": "Text", "role": "{role}", "content": "Who speaks?"}}'
+
+
 FORMATS: dict[str, Format] = {
     form.name: form
-    for form in (Atif(), OpenAiChat(), Journal(), TauBench(), Tau2(), MiniSweAgent(), SweAgent(), Inspect())
+    for form in (
+        Atif(),
+        OpenAiChat(),
+        Journal(),
+        TauBench(),
+        Tau2(),
+        MiniSweAgent(),
+        SweAgent(),
+        Inspect(),
+        Verifiers(),
+        NemoGym(),
+        ThinkingBox(),
+    )
 }
 """Every format by the name of its importer."""

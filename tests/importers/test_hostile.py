@@ -230,6 +230,17 @@ TABLE: dict[str, dict[str, Outcome]] = {
     "mini-swe-agent": of_json("extra/note") | OF_CHAT,
     "swe-agent": of_json("extra/note") | OF_CHAT,
     "inspect": of_json("extra/sample/note") | OF_CHAT,
+    "verifiers": of_json("extra/record/info/note") | OF_CHAT,
+    "nemo-gym": {
+        **of_json("extra/record/note"),
+        **OF_CHAT,
+        "calls_as_texts": Not("record-unfit", "is an item of the type 'None', which is not read"),
+    },
+    "thinkingbox": {
+        **of_json("extra/record/note"),
+        **OF_CHAT,
+        "calls_as_texts": Not("record-unfit", "is no list of calls"),
+    },
 }
 
 
