@@ -39,7 +39,7 @@ class Format:
     def add(self, piece: Piece) -> None:
         """Add a piece, and its bytes as values that parse by themselves: a file, a line, the member of an archive."""
         self.pieces.append(piece)
-        if piece.unit not in ("line", "document"):
+        if piece.unit not in ("line", "lines", "document"):
             with expanded(piece.path, piece.packed, piece.member, piece.context.limits.max_expanded) as stream:
                 self.values.append(stream.read())
             self.size += len(self.values[-1])
