@@ -160,9 +160,12 @@ class AtifImporter(Importer):
         fault = atif_repair.raise_version(value, repairs)
         if fault:
             return refuse("newer-format", document, fault)
-        if context.refers and b"trajectory_path" in document.raw:
+        plain = fast(value)
+        # the fast schema knows no reference to a sub-agent
+        if not plain and context.refers and b"trajectory_path" in document.raw:
             repairs += atif_join.embed(value, context)
-        walked = _judge(value, repairs)
+            plain = fast(value)
+        walked = _judge(value, repairs, plain)
         if isinstance(walked, str):
             return refuse("not-atif", document, walked)
         trial = atif_harbor.facts(value, context)
@@ -170,7 +173,8 @@ class AtifImporter(Importer):
             value["session_id"] = trial.key
             repairs.append("session_id missing: the trial's id")
         raw = digest.canonical(value, finite=True)
-        run, outcome, doubts = _facts(value, raw, context, (carried, trial))
+        links = atif_join.links_of(value, context, walked.copied)
+        run, outcome, doubts = _facts(value, raw, links, (carried, trial))
         repairs += [*doubts, *(text for _, text in trial.doubts)]
         fill_from_batch(run, context.batch)
         stamp = carried.stamp_for(raw, repairs)
@@ -195,7 +199,7 @@ class AtifImporter(Importer):
         if carried.trajectory is None:
             return None
         raw = digest.canonical(value, finite=True)
-        walked = _sound(value) if carried.is_whole(raw) else None
+        walked = _sound(value, fast(value)) if carried.is_whole(raw) else None
         if walked is None:
             return None
         run = dict(carried.run or {})
@@ -235,7 +239,7 @@ class AtifImporter(Importer):
 
 
 def _facts(
-    value: dict[str, Any], raw: bytes, context: Context, found: tuple[atif_carried.Carried, atif_harbor.Facts]
+    value: dict[str, Any], raw: bytes, links: dict[str, Any], found: tuple[atif_carried.Carried, atif_harbor.Facts]
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
     """Return run, outcome and repairs: what the document carried, else what its trial says.
 
@@ -243,7 +247,6 @@ def _facts(
     them. Facts that an export made of this very trajectory are whole: it had them before.
     """
     carried, trial = found
-    links = atif_join.links_of(value, context)
     whole = carried.run is not None and carried.trajectory is not None and carried.trajectory == digest.sha256(raw)
     if carried.run is None:
         run = {**trial.run, **links}
@@ -269,9 +272,9 @@ def _doubts(carried: atif_carried.Carried, trial: atif_harbor.Facts) -> Iterator
         yield "verdict-conflict", conflict
 
 
-def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:
+def _judge(value: dict[str, Any], repairs: list[str], plain: bool) -> Walk | str:
     """Return the walk over a document that is valid, or was made so; the reason when it cannot be."""
-    walked = _sound(value)
+    walked = _sound(value, plain)
     if walked is not None:
         return walked
     repairs += atif_repair.repair(value)
@@ -279,9 +282,9 @@ def _judge(value: dict[str, Any], repairs: list[str]) -> Walk | str:
     return worded(left) if left else _walk(value)
 
 
-def _sound(value: dict[str, Any]) -> Walk | None:
-    """Return the walk over a document that is valid as it is; None for any other."""
-    if fast(value):
+def _sound(value: dict[str, Any], plain: bool) -> Walk | None:
+    """Return the walk over a document that is valid as it is, which the fast schema says or the models; else None."""
+    if plain:
         walked = _walk(value)
         if walked.sound:
             return walked

@@ -142,7 +142,7 @@ def _names_embedded(read: Reader, owner: str, context: Context) -> frozenset[str
     return frozenset(note.removeprefix(_BEFORE).removesuffix(_BEHIND) for note in notes if note.startswith(_BEFORE))
 
 
-def _role(document: dict[str, Any], context: Context) -> str | None:
+def _role(document: dict[str, Any], context: Context, copied: bool) -> str | None:
     """Return `subagent` or `continuation` for a document that says itself that it is only a part; None for others."""
     extra = document["agent"].get("extra") or {}
     index = extra.get("continuation_index")
@@ -151,16 +151,22 @@ def _role(document: dict[str, Any], context: Context) -> str | None:
         return "subagent"
     if ("summarization_index" in extra and not is_later) or _SUMMARY.search(document["agent"]["name"]):
         return "subagent"
-    if is_later or any(step.get("is_copied_context") for step in document["steps"]):
+    if is_later or copied:
         return "continuation"
     return None
 
 
-def links_of(document: dict[str, Any], context: Context) -> dict[str, Any]:
-    """Return the run facts `role`, `continues` and `continued_by`, as far as they are known."""
+def links_of(document: dict[str, Any], context: Context, copied: bool) -> dict[str, Any]:
+    """Return the run facts `role`, `continues` and `continued_by`, as far as they are known.
+
+    Args:
+        document: the trajectory.
+        context: what lies around it.
+        copied: whether a step of it is context copied from another one.
+    """
     links: dict[str, Any] = {}
     named, before = named_role(document, context)
-    role = named if named == "subagent" else _role(document, context) or named
+    role = named if named == "subagent" else _role(document, context, copied) or named
     if role:
         links["role"] = role
     if role == "continuation" and before is None:

@@ -58,6 +58,8 @@ class Walk(NamedTuple):
     content: Content
     sound: bool
     """Whether nothing was met that the models might reject; False proves nothing, the models decide then."""
+    copied: bool
+    """Whether a step is context copied from another trajectory."""
 
 
 def text_of(message: Any) -> str:
@@ -89,26 +91,25 @@ def walk(trajectory: dict[str, Any], *, prompt_cut: str | None = None, tools_kno
         prompt_cut: the separator that the format fixes between template and task; None when it fixes none.
         tools_known_empty: whether an empty list of tools is what the model was really sent.
     """
-    return Walk(*_read(trajectory, prompt_cut, tools_known_empty))
+    return _read(trajectory, prompt_cut, tools_known_empty)
 
 
 def content_of(trajectory: dict[str, Any], *, prompt_cut: str | None = None) -> Content:
     """Return the content of a stored trajectory: what `walk` gives of it, without judging again whether it is sound."""
-    return _read(trajectory, prompt_cut, tools_known_empty=False)[0]
+    return _read(trajectory, prompt_cut, tools_known_empty=False).content
 
 
-def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty: bool) -> tuple[Content, bool]:
-    """Return the content, and whether nothing was met that the models might reject and a JSON Schema cannot say.
-
-    One loop over the steps: with every importer each trace comes here, and each look at a step is counted in its speed.
-    """
+def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty: bool) -> Walk:
+    """Return what one loop over the steps gives: every trace comes here, and each look at a step is felt."""
     found = _Found()
-    sound, waiting, times = True, True, []
+    sound, waiting, copied, times = True, True, False, []
     for index, step in enumerate(trajectory["steps"], 1):
         get, source = step.get, step["source"]
         time, tool_calls, observation = get("timestamp"), get("tool_calls"), get("observation")
         if time is not None:
             times.append(time)
+        is_copy = get("is_copied_context")
+        copied = copied or bool(is_copy)
         if step["step_id"] != index:
             sound = False
         if source == "agent":
@@ -116,7 +117,7 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
                 sound = sound and not _has_any(step, _OF_A_CALL)
             else:
                 waiting = False
-                if (step["message"] or tool_calls) and not get("is_copied_context"):
+                if (step["message"] or tool_calls) and not is_copy:
                     found.replies.append(index)
         else:
             if not _AGENT_ONLY.isdisjoint(step) and _has_any(step, AGENT_ONLY):
@@ -131,7 +132,7 @@ def _read(trajectory: dict[str, Any], prompt_cut: str | None, tools_known_empty:
         if waiting and source == "agent":
             # what the harness says in the agent's place belongs to the prompt
             found.messages.append((source, text_of(step["message"]), index))
-    return found.content(trajectory, prompt_cut, tools_known_empty), sound and are_timestamps(times)
+    return Walk(found.content(trajectory, prompt_cut, tools_known_empty), sound and are_timestamps(times), copied)
 
 
 class _Found:
@@ -153,10 +154,14 @@ class _Found:
             # most steps are one call and its answer, and need no tables
             call, result = tool_calls[0], results[0]
             if result.get("source_call_id") == call["tool_call_id"]:
-                answer = self._seen(index, result)
-                name = call["function_name"]
-                if name not in self.calls or self.calls[name][2] != "ok":
-                    self._note(index, name, answer)
+                content, extra = result.get("content"), result.get("extra")
+                if extra or content.__class__ is not str:
+                    content, extra = self._seen(index, result)
+                else:
+                    self.observations.append((index, content))
+                known = self.calls.get(call["function_name"])
+                if known is None or known[2] != "ok":
+                    self._note(index, call["function_name"], (content, extra))
                 return True
         answers: dict[str, tuple[str, Any]] = {}
         unnamed: list[tuple[str, Any]] = []

@@ -32,11 +32,13 @@ def guarded(importer: str, document: Record | Document, read: Callable[[], Impor
         document: what is read.
         read: reads it.
     """
-    made: list[Imported | Refused] = []
-    faults: list[Exception] = []
-    with caught(faults):
-        made.append(read())
-    return made[0] if made else refuse_failed(importer, document, faults[0])
+    # not by `caught`: a generator for each of very many documents is felt
+    try:
+        return read()
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the boundary to importers, which may be anybody's
+        return refuse_failed(importer, document, error)
 
 
 @contextmanager
