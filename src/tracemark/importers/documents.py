@@ -16,6 +16,9 @@ from tracemark.digest import JSON, NotJSONError
 from tracemark.importers.base import Document, Imported, Record, Refused, refuse
 from tracemark.importers.guard import guarded
 
+SEVERAL = "several JSON values in one record: read one by one"
+"""What is noted of each value of a record that holds several."""
+
 _SPACE = " \t\r\n"
 _MAX_VALUES = 10_000
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -112,7 +115,7 @@ def _salvage(record: Record, error: NotJSONError) -> Iterator[Document | Refused
     except UnicodeDecodeError as fault:
         yield refuse("invalid-utf8", record, f"byte {fault.start} is not UTF-8 ({fault.reason})")
         return
-    note = (*record.repairs, "several JSON values in one record: read one by one")
+    note = (*record.repairs, SEVERAL)
     position = count = 0
     for end in _ends(text):
         piece = text[position:end].strip(_SPACE).encode("utf-8", "surrogatepass")
