@@ -91,6 +91,12 @@ def test_a_list_of_tools_is_shown_whole_so_a_tool_that_is_missing_is_a_differenc
     assert compare(one, {}, ())["tool_bindings"] is UNKNOWN
 
 
+def test_settings_prove_that_two_runtimes_differ_and_never_that_they_are_one() -> None:
+    one, other = (half("runtime", parallel_tool_calls=("constant", value)) for value in "12")
+    assert compare(one, one, ())["runtime"] is UNKNOWN
+    assert compare(one, other, ())["runtime"] is DIFFERENT
+
+
 def test_what_neither_shows_is_unknown() -> None:
     assert set(compare({}, {}, ()).values()) == {UNKNOWN}
 

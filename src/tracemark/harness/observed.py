@@ -10,7 +10,7 @@ proves nothing: what was sent may have held more.
 Invariants:
 - comparison is three-valued, part by part: a difference on a shared part decides, agreement on some parts does not;
 - two unknown parts never compare as equal, and a part that one side does not show is unknown, but for tools: a list of
-  tools is shown whole or not at all;
+  tools is shown whole or not at all. A runtime never is, being code for the most part: two are different or unknown;
 - nothing here says that two traces have one harness: no foreign file shows a harness whole.
 """
 
@@ -37,6 +37,7 @@ Confirmed = Collection[tuple[str, str, str]]
 
 _DIGITS = 12
 _LISTED_WHOLE = "tool_bindings"
+_NEVER_WHOLE = "runtime"
 
 
 def shared(half: Half, confirmed: Confirmed) -> dict[str, list[dict[str, str]]]:
@@ -88,7 +89,8 @@ def _compare(component: str, one: Mapping[str, Any], other: Mapping[str, Any], c
     found = [_part(component, one.get(part), other.get(part), both, confirmed) for part in {*one, *other}]
     if Comparison.DIFFERENT in found:
         return Comparison.DIFFERENT
-    return Comparison.SAME if both and all(part is Comparison.SAME for part in found) else Comparison.UNKNOWN
+    is_whole = both and component != _NEVER_WHOLE
+    return Comparison.SAME if is_whole and all(part is Comparison.SAME for part in found) else Comparison.UNKNOWN
 
 
 def _part(
