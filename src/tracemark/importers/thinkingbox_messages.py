@@ -131,5 +131,5 @@ def _call(call: dict[str, Any]) -> dict[str, Any]:
     rest = {name: value for name, value in _bare(call).items() if name not in ("T", "name", "arguments")}
     metadata = call.get("metadata")
     if isinstance(metadata, dict) and metadata.get("error"):
-        rest["original_call"] = None
+        rest["original_call"] = metadata["error"]
     return {**rest, "function": {"name": call.get("name"), "arguments": call.get("arguments")}}
