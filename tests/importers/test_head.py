@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark import digest
-from tracemark.importers import detect
+from tracemark.importers import detect, head
 from tracemark.importers.conversation import ANSWERS, SPEAKERS
 from tracemark.importers.head import BOM, SIZE, Head, read_head
 
@@ -205,3 +205,15 @@ def test_an_escaped_name_may_be_there_and_a_missing_one_is_not() -> None:
     assert not Head(rb'{"a": "\\u00e9 \\n"}', True).may_hold(b'"messages"')
     assert Head(rb'{"m\u0065ssages": 1}', True).may_hold(b'"messages"')
     assert Head(b'{"messages": 1}', True).may_hold(b'"messages"')
+
+
+def test_of_a_first_line_too_long_to_be_parsed_only_the_beginning_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(head, "_PARSED", 2 * SIZE)
+    long = b'{"a": [' + b"1, " * 7 * SIZE + b"1]}"
+    alone = read_head(io.BytesIO(long), 100 * SIZE)
+    assert (len(alone.data), alone.complete, alone.lines, alone.members) == (2 * SIZE, False, False, {"a": "["})
+    followed = read_head(io.BytesIO(long + b'\n{"b": 1}' * 9), 100 * SIZE)
+    assert (followed.complete, followed.lines, followed.value) == (False, True, {"b": 1})
+    assert len(followed.data) < 3 * SIZE + 1
+    beyond = read_head(io.BytesIO(long + b'\n{"b": 1}' * 9), 10 * SIZE)
+    assert (beyond.complete, beyond.lines) == (False, False)

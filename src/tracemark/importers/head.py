@@ -1,7 +1,8 @@
 """The beginning of a file, read once, from which format and shape are recognised.
 
 A file is a series of lines when a line of it is a JSON value of its own and more follows; otherwise it is one document.
-A document may be longer than its head: then the names of its members are found by scanning, without parsing.
+A document may be longer than its head: then the names of its members are found by scanning, without parsing. What is
+held is bounded, also of a file that is one line.
 
 Parsing is most of what it costs to recognise a file, and few files need it: nothing here is worked out before an
 importer asks for it, and `may_hold` often answers in its place.
@@ -41,7 +42,8 @@ class Head:
     """The beginning of a file, after decompression.
 
     Args:
-        data: up to 128 KiB, or more when the first line is longer; without a byte order mark.
+        data: up to 128 KiB, or more when the first line is longer; without a byte order mark. Of a line that is too
+            long to be parsed only the first bytes are there, and behind them the lines that follow it.
         complete: whether `data` is the whole file.
     """
 
@@ -118,18 +120,31 @@ def read_head(stream: BinaryIO, limit: int, begun: bytes | None = None) -> Head:
     """Return the beginning of a stream.
 
     Args:
-        stream: at its start; is read up to 64 KiB beyond the end of its first line.
+        stream: at its start; is read up to 64 KiB beyond the end of its first line, of which 16 MiB are held at most.
         limit: how long the first line may be, in bytes.
         begun: what was read of the stream already, in one reading of `SIZE` bytes; None for nothing.
     """
     data = stream.read(SIZE) if begun is None else begun
-    while SIZE <= len(data) <= limit and b"\n" not in data.lstrip(SPACE):
+    while SIZE <= len(data) <= min(limit, _PARSED) and b"\n" not in data.lstrip(SPACE):
         more = stream.read(len(data))
         if not more:
             break
         data += more
+    if _PARSED < len(data) <= limit and b"\n" not in data.lstrip(SPACE):
+        # it is not parsed, so only its beginning is held; what follows it tells whether the file is a series of lines
+        rest = _behind_line(stream, limit - len(data))
+        return Head(data[:_PARSED].removeprefix(BOM) + (b"\n" + rest if rest else b""), complete=False)
     rest = stream.read(SIZE) if len(data) >= SIZE else b""
     return Head((data + rest).removeprefix(BOM), len(rest) < SIZE)
+
+
+def _behind_line(stream: BinaryIO, limit: int) -> bytes:
+    """Read past the line that a stream is in; return up to `SIZE` bytes of what follows it within `limit` bytes."""
+    while limit > 0 and (data := stream.readline(min(limit, _SCANNED))):
+        limit -= len(data)
+        if data.endswith(b"\n"):
+            return stream.read(SIZE)
+    return b""
 
 
 def _parse(data: bytes) -> JSON:
