@@ -536,6 +536,33 @@ def test_no_tools_are_known_empty_only_in_a_request_that_calls_none() -> None:
     assert "tool_bindings" not in called.observed
 
 
+def test_a_request_with_tools_shows_whether_calls_are_the_providers() -> None:
+    log = {"tools": [TOOL], "response": {"choices": [{"message": {"role": "assistant", "content": "It is."}}]}}
+    native = trace({"messages": [SYSTEM, USER], **log}).observed["runtime"]
+    written = trace({"messages": [SYSTEM, USER], "raw_messages": [SYSTEM, USER], **log}).observed["runtime"]
+    assert [entry["part"] for entry in native] == [entry["part"] for entry in written] == ["function_calling"]
+    assert native != written
+    assert "runtime" not in trace({"messages": [SYSTEM, USER], "response": log["response"]}).observed
+    assert "runtime" not in trace({"messages": [SYSTEM, USER], "tools": [TOOL], "model": "m"}).observed
+
+
+def test_a_system_message_without_its_request_is_that_of_a_transcript() -> None:
+    forms = {
+        "bare": [SYSTEM, USER],
+        "record": {"messages": [SYSTEM, USER], "task_id": "t"},
+        "with tools": {"messages": [SYSTEM, USER], "tools": [TOOL]},
+        "with model": {"messages": [SYSTEM, USER], "model": "m"},
+    }
+    shown = {name: trace(value).observed["prompt_templates"] for name, value in forms.items()}
+    assert {name: entry["form"] for name, [entry] in shown.items()} == {
+        "bare": "transcript",
+        "record": "transcript",
+        "with tools": "rendered",
+        "with model": "rendered",
+    }
+    assert len({entry["digest"] for [entry] in shown.values()}) == 1
+
+
 def test_only_a_record_with_a_response_is_one_request_of_a_conversation() -> None:
     assert trace(request()).run["mode"] == "request"
     assert "mode" not in trace({"messages": [USER, {"role": "assistant", "content": "x"}], "model": "m"}).run
@@ -723,7 +750,9 @@ def test_logs_of_one_conversation_agree_and_the_other_way_of_calling_differs(rea
     assert first == second
     assert first["tool_bindings"] == third["tool_bindings"]
     assert first["prompt_templates"] != third["prompt_templates"]
+    assert first["runtime"] != third["runtime"]
     assert "tool_bindings" not in fourth
+    assert "runtime" not in fourth
     assert [entry["form"] for entry in fourth["prompt_templates"]] == ["transcript"]
 
 

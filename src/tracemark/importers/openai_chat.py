@@ -22,6 +22,7 @@ A row of our own exports is refused (`own-export`): its trace is stored, with mo
 A log with `raw_messages` is of an agent that writes its tools into the prompt and its calls into the text (`run.mode`
 tools-in-prompt): `messages` is what was sent. Its `raw_response` is what the model wrote, and that is the last step,
 unless it has calls of its own; `response`, in which the calls were taken out of the text, then stays in `extra.record`.
+A log of a request with tools so shows one thing of the runtime: whether calls are the provider's (`function_calling`).
 
 Known limit: a record with a `response` is one request (`run.mode` begins with request), and a log of requests holds
 one record for each turn of a conversation. Each becomes a trace of its own, and the earlier ones are beginnings of the
@@ -41,7 +42,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.findings import finding
 from tracemark.harness.match import Content
-from tracemark.importers import openai_verdict
+from tracemark.importers import openai_verdict, recovery
 from tracemark.importers.base import (
     Document,
     Imported,
@@ -64,7 +65,7 @@ from tracemark.importers.conversation import (
 )
 from tracemark.importers.documents import each
 from tracemark.importers.head import SPACE, Head
-from tracemark.importers.openai_response import respond
+from tracemark.importers.openai_response import REQUEST, respond
 from tracemark.importers.strict import fast, faults, worded
 from tracemark.model.atif import VERSION
 
@@ -137,7 +138,7 @@ class ChatImporter(Importer):
     name = "openai-chat"
     version = "3"
     surest = 80
-    shows = ("prompt_templates", "tool_bindings")
+    shows = ("prompt_templates", "tool_bindings", "runtime")
 
     def recognise(self, head: Head) -> int:
         """Return 80 for a list of messages or a record with `messages`; 70 when only the beginning of it is there.
@@ -214,7 +215,7 @@ class ChatImporter(Importer):
             source=source_of(self, record, document, repairs),
             stamp=None,
             content=walked.content,
-            observed=_observed(walked.content, is_transcript=tools is None and not is_request),
+            observed=_observed(walked.content, run, is_transcript=tools is None and not is_request),
             where=document.where,
             findings=tuple(finding(code, document.where, text) for code, text in doubts),
         )
@@ -234,9 +235,12 @@ def _are_messages(value: Any) -> bool:
     return isinstance(role, str) and (role in SPEAKERS or role in ANSWERS or "content" in first)
 
 
-def _observed(content: Content, *, is_transcript: bool) -> Observed:
-    """Return what the content shows of its harness."""
+def _observed(content: Content, run: dict[str, Any], *, is_transcript: bool) -> Observed:
+    """Return what the content shows of its harness, and a request of how tools are called."""
     found = observed(content)
+    mode = run.get("mode", "")
+    if mode.startswith(REQUEST) and content.tools:
+        found["runtime"] = recovery.constant("function_calling", TOOLS_IN_PROMPT not in mode)
     if is_transcript and "prompt_templates" in found:
         found["prompt_templates"] = [{**entry, "form": "transcript"} for entry in found["prompt_templates"]]
     return found
