@@ -57,8 +57,9 @@ from tracemark.importers.finish import UNFIT, UnfitError, finish
 from tracemark.importers.guard import caught, refuse_failed
 from tracemark.importers.head import Head
 from tracemark.importers.otel_runs import UNREAD, made
-from tracemark.importers.otel_spans import Entry, Span, document, entries, normal, trace_id
+from tracemark.importers.otel_spans import Entry, Span, document, entries, trace_id
 from tracemark.importers.otel_tree import Tree
+from tracemark.importers.otel_values import normal
 
 SUCCESS = otel_outcome.SUCCESS
 """Which source verdict gives which status, in the order in which they are looked for."""

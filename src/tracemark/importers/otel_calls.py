@@ -10,17 +10,29 @@ of the numbered messages where they hold as many of the same roles, for these le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tracemark import digest
 from tracemark.importers.finish import UnfitError
 from tracemark.importers.otel_parts import Message, messages
-from tracemark.importers.otel_spans import Span, elements, nested, parsed, plain
+from tracemark.importers.otel_spans import Span, nested
+from tracemark.importers.otel_values import Lists, elements, is_null, parsed, plain
+
+T = TypeVar("T")
 
 DETAILS = "gen_ai.client.inference.operation.details"
 """Name of the event that holds messages in place of the span."""
+
+REQUEST = "gen_ai.request."
+"""Begins the names of the parameters of a request."""
+
+INVOCATION = "llm.invocation_parameters"
+"""OpenInference's parameters of a request, as one JSON text."""
+
+ASKED = ("gen_ai.request.model", "llm.request.model")
+"""Attributes that name the model that was asked for."""
 
 _CALLS = ("chat", "text_completion", "generate_content", "completion", "message")
 _KINDS = {"LLM": "call", "AGENT": "agent", "TOOL": "tool", "agent": "agent", "tool": "tool"}
@@ -34,6 +46,8 @@ _SENT_EVENTS = {
 }
 _CHOICE = "gen_ai.choice"
 _OF_EVENTS = ("gen_ai.system", "gen_ai.provider.name", "event.name")
+_INSTRUCTIONS = "gen_ai.system_instructions"
+_DEFINITIONS = "gen_ai.tool.definitions"
 _DEFINITION = ("description", "parameters")
 
 
@@ -70,6 +84,8 @@ class Call:
     """What else the API's request held."""
     response: dict[str, Any] = field(default_factory=dict)
     """What else the API's reply held."""
+    asked: dict[str, Any] = field(default_factory=dict)
+    """The parameters of the request, without the model."""
 
 
 class Reader:
@@ -78,6 +94,8 @@ class Reader:
     def __init__(self) -> None:
         self._raw: list[Any] = []
         self._read: list[list[Message]] = []
+        self._lists = Lists()
+        self._kept: dict[str, tuple[Any, Any]] = {}
 
     def call(self, span: Span) -> Call:
         """Read a call; what is read is taken out of the span.
@@ -90,16 +108,30 @@ class Reader:
             span.events.remove(details)
             for name, value in details.attributes.items():
                 span.raw.setdefault(name, value)
-        tools, is_whole = tools_of(span)
+        tools, is_whole = self._again(_DEFINITIONS, span, tools_of)
         request, response = _of_api(span, "input.value", "messages"), _of_api(span, "output.value", "choices")
-        sent = self._chosen(span, _sent(span), request)
+        sent = self._chosen(span, _sent(span, self._lists), request)
         replies = _replies(span, response)
-        call = Call(span, system_of(span), sent, replies, tools, is_whole)
+        call = Call(span, self._again(_INSTRUCTIONS, span, system_of), sent, replies, tools, is_whole)
+        call.asked = _parameters(span)
         if request is not None:
             call.request = _left_of_request(span, request, tools)
         if response is not None:
             call.response = response
         return call
+
+    def _again(self, name: str, span: Span, read: Callable[[Span], T]) -> T:
+        """Return what `read` takes of an attribute; what it took before, where the call before said the same."""
+        value = span.raw.get(name)
+        known = self._kept.get(name)
+        if value is not None and known is not None and known[0] == value:
+            del span.raw[name]
+            kept: T = known[1]
+            return kept
+        found = read(span)
+        if value is not None and name not in span.raw:
+            self._kept[name] = value, found
+        return found
 
     def _chosen(
         self, span: Span, forms: Iterator[tuple[str, list[Any]]], request: dict[str, Any] | None
@@ -134,23 +166,23 @@ def plain_all(raw: Sequence[Any]) -> list[Any]:
 
 def system_of(span: Span) -> list[Message] | None:
     """Take the instructions that a span records apart from its messages; None when it records none."""
-    name = "gen_ai.system_instructions"
-    if plain(span.raw.get(name)) is None:
+    name = _INSTRUCTIONS
+    if is_null(span.raw.get(name)):
         return None
     parts = elements(span.raw[name])
-    text = plain(span.raw[name])
+    text = plain(span.raw[name]) if parts is None else None
     del span.raw[name]
     if parts is not None:
         return messages([{"role": "system", "parts": plain_all(parts)}])
     return messages([{"role": "system", "content": _uncut(text, name, span)}])
 
 
-def _sent(span: Span) -> Iterator[tuple[str, list[Any]]]:
+def _sent(span: Span, lists: Lists) -> Iterator[tuple[str, list[Any]]]:
     """Yield each form in which the messages of the request are there."""
-    yield from _listed(span, "gen_ai.input.messages", "user")
+    yield from _listed(span, "gen_ai.input.messages", "user", lists)
     yield from _numbered(span, "llm.input_messages")
     yield from _numbered(span, "gen_ai.prompt")
-    yield from _listed(span, "gen_ai.prompt", "user")
+    yield from _listed(span, "gen_ai.prompt", "user", lists)
     found = []
     for event in list(span.events):
         if event.name in _SENT_EVENTS:
@@ -214,12 +246,12 @@ def _as_reply(one: Any) -> Any:
     return one if "role" in one else {"role": "assistant", **one}
 
 
-def _listed(span: Span, name: str, role: str) -> Iterator[tuple[str, list[Any]]]:
+def _listed(span: Span, name: str, role: str, lists: Lists | None = None) -> Iterator[tuple[str, list[Any]]]:
     """Yield the messages that one attribute holds, and take it out."""
     value = span.raw.get(name)
-    if plain(value) is None:
+    if is_null(value):
         return
-    found = elements(value)
+    found = elements(value) if lists is None else lists.elements(name, value)
     if found is None:
         found = _as_messages(plain(value), name, role, span)
     del span.raw[name]
@@ -297,11 +329,19 @@ def _role(one: Any) -> Any:
 
 def _left_of_request(span: Span, request: dict[str, Any], tools: list[Any] | None) -> dict[str, Any]:
     """Return the members of the API's request that are said nowhere else."""
-    known = parsed(span.get("llm.invocation_parameters"))
+    known = parsed(span.get(INVOCATION))
     known = known if isinstance(known, dict) else {}
     if tools is not None and "tools" in request and _same(request["tools"], tools):
         del request["tools"]
     return {name: value for name, value in request.items() if not (name in known and _same(value, known[name]))}
+
+
+def _parameters(span: Span) -> dict[str, Any]:
+    found = {name.removeprefix(REQUEST): plain(span.raw[name]) for name in span.under(REQUEST) if name not in ASKED}
+    said = parsed(span.get(INVOCATION))
+    if isinstance(said, dict):
+        found |= {name: value for name, value in said.items() if name not in ("model", "messages", "tools")}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -310,8 +350,8 @@ def _same(one: Any, other: Any) -> bool:
 
 def tools_of(span: Span) -> tuple[list[Any] | None, bool]:
     """Take the tools that a span records, and whether they are whole; None for none."""
-    name = "gen_ai.tool.definitions"
-    if plain(span.raw.get(name)) is not None:
+    name = _DEFINITIONS
+    if not is_null(span.raw.get(name)):
         found = elements(span.raw[name])
         if found is None:
             return None, False

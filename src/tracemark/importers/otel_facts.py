@@ -6,15 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracemark import digest
-from tracemark.importers.otel_calls import Call
-from tracemark.importers.otel_spans import Span, parsed, plain, time_of
+from tracemark.importers.otel_calls import ASKED, INVOCATION, REQUEST, Call
+from tracemark.importers.otel_spans import Span
+from tracemark.importers.otel_values import parsed, plain, time_of
 from tracemark.importers.usage import is_number
-
-REQUEST = "gen_ai.request."
-"""Begins the names of the parameters of a request."""
-
-INVOCATION = "llm.invocation_parameters"
-"""OpenInference's parameters of a request, as one JSON text."""
 
 USAGE = {
     "prompt_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
@@ -30,9 +25,6 @@ USAGE = {
     ),
 }
 """Which attribute gives which count."""
-
-ASKED = ("gen_ai.request.model", "llm.request.model")
-"""Attributes that name the model that was asked for."""
 
 ANSWERED = ("gen_ai.response.model", "llm.response.model", "llm.model_name")
 """Attributes that name the model that answered."""
@@ -65,29 +57,16 @@ def decorate(step: dict[str, Any], call: Call, first: Call, others: list[Any]) -
     if metrics:
         step["metrics"] = metrics
     extra: dict[str, Any] = {}
-    if call is not first:
-        asked, before = sampling(call), sampling(first)
-        changed = {
-            name: asked.get(name) for name in {**asked, **before} if not _same(asked.get(name), before.get(name))
+    if call.asked != first.asked:
+        asked, before = call.asked, first.asked
+        extra["sampling"] = {
+            name: asked.get(name) for name in {**asked, **before} if asked.get(name) != before.get(name)
         }
-        if changed:
-            extra["sampling"] = changed
     extra |= {"request": call.request, "response": call.response, "choices": others}
     extra["span"] = rest_of(call, first)
     for name, value in extra.items():
         if value:
             step.setdefault("extra", {}).setdefault(name, value)
-
-
-def sampling(call: Call) -> dict[str, Any]:
-    """Return the parameters of a request, without the model."""
-    found = {
-        name.removeprefix(REQUEST): plain(call.span.raw[name]) for name in call.span.under(REQUEST) if name not in ASKED
-    }
-    said = parsed(call.span.get(INVOCATION))
-    if isinstance(said, dict):
-        found |= {name: value for name, value in said.items() if name not in ("model", "messages", "tools")}
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def model_of(call: Call) -> str | None:
@@ -153,7 +132,7 @@ def _metrics(span: Span) -> dict[str, Any]:
     if is_number(cost):
         metrics["cost_usd"] = cost
         del span.raw["llm.cost.total"]
-    left = {name: span.take(name) for prefix in _COUNTS for name in span.under(prefix)}
+    left = {name: span.take(name) for name in list(span.raw) if name.startswith(_COUNTS)}
     left = {name: value for name, value in left.items() if value is not None}
     if left:
         metrics["extra"] = left
@@ -190,7 +169,3 @@ def _attributes(holder: Any) -> dict[str, Any]:
         if isinstance(one, dict) and isinstance(one.get("key"), str):
             found[one["key"]] = plain(one.get("value"))
     return found
-
-
-def _same(one: Any, other: Any) -> bool:
-    return digest.canonical(one) == digest.canonical(other)

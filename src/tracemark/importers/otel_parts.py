@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.importers.conversation import ANSWERS, SPEAKERS, Conversation
-from tracemark.importers.otel_spans import parsed
+from tracemark.importers.otel_values import parsed
 
 _RESPONSES = ("response", "result", "content")
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")

@@ -11,13 +11,11 @@ Invariants:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from tracemark import digest
 from tracemark.importers.finish import UnfitError
+from tracemark.importers.otel_values import listed, named, normal, plain
 
 _NAMES = {
     "resourceSpans": ("resourceSpans", "resource_spans"),
@@ -30,13 +28,11 @@ _NAMES = {
     "endTimeUnixNano": ("endTimeUnixNano", "end_time_unix_nano"),
     "timeUnixNano": ("timeUnixNano", "time_unix_nano"),
 }
-_TYPED = ("stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue")
+_OTHER_NAMES = {name: names[1:] for name, names in _NAMES.items()}
 _SPAN = ("traceId", "trace_id", "spanId", "span_id", "startTimeUnixNano", "start_time_unix_nano", "attributes")
-_INTEGER = re.compile(r"-?[0-9]{1,20}")
-_HEX = re.compile(r"[0-9a-fA-F]+")
 _ERROR = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error")
 _DEEPEST = 32
-_LATEST = 253_402_300_800
+_DIGITS = 20
 
 
 class Entry(NamedTuple):
@@ -87,23 +83,27 @@ class Span:
         self.start = _nanoseconds(member(span, "startTimeUnixNano"))
         """Nanoseconds since 1970; None when unknown."""
         self.end = _nanoseconds(member(span, "endTimeUnixNano"))
-        self.raw = _attributes(span.get("attributes", span if is_attributes(span) else None))
+        self.raw = named(span.get("attributes", span if is_attributes(span) else None))
         """Attributes that were not taken, as they stand."""
-        self.events = [_event(one) for one in _listed(span.get("events")) if isinstance(one, dict)]
+        self.is_numbered = any(".0." in name for name in self.raw)
+        """Whether an attribute is an element of a list."""
+        self.events = [_event(one) for one in listed(span.get("events")) if isinstance(one, dict)]
         """What happened in it; whoever reads one takes it out."""
 
     def take(self, *names: str) -> Any:
         """Return the first of the attributes that is there and not null, decoded, and take it out; None for none."""
         for name in names:
-            value = plain(self.raw.get(name))
-            if value is not None:
+            if name in self.raw and (value := plain(self.raw[name])) is not None:
                 del self.raw[name]
                 return value
         return None
 
     def get(self, *names: str) -> Any:
         """Return what `take` returns, and leave it there."""
-        return next((value for name in names if (value := plain(self.raw.get(name))) is not None), None)
+        for name in names:
+            if name in self.raw and (value := plain(self.raw[name])) is not None:
+                return value
+        return None
 
     def under(self, prefix: str) -> list[str]:
         """Return the names of the attributes that begin with `prefix`."""
@@ -187,11 +187,6 @@ def document(found: Sequence[Entry]) -> dict[str, Any]:
     return {"resourceSpans": groups}
 
 
-def normal(text: str) -> str:
-    """Return an id in lower case where it is hexadecimal, and as it stands where it is not."""
-    return text.lower() if _HEX.fullmatch(text) else text
-
-
 def is_attributes(span: Mapping[str, Any]) -> bool:
     """Return whether an object is not a span but its attributes alone, by name."""
     return "attributes" not in span and any(
@@ -201,52 +196,13 @@ def is_attributes(span: Mapping[str, Any]) -> bool:
 
 def member(holder: Mapping[str, Any], name: str) -> Any:
     """Return a member under one of the names that exporters give it; None when there is none."""
-    return next((holder[one] for one in _NAMES[name] if holder.get(one) is not None), None)
-
-
-def plain(value: Any) -> Any:
-    """Return a typed value without its types; any other value as it is."""
-    if not isinstance(value, dict):
+    value = holder.get(name)
+    if value is not None:
         return value
-    if not value:
-        return None
-    if len(value) != 1:
-        return value
-    [(kind, inner)] = value.items()
-    if kind == "stringValue" or kind not in _TYPED:
-        return inner if kind == "stringValue" else value
-    if kind == "intValue":
-        return int(inner) if isinstance(inner, str) and _INTEGER.fullmatch(inner) else inner
-    held = inner.get("values") if isinstance(inner, dict) else None
-    if kind == "arrayValue" and isinstance(inner, dict) and isinstance(held, (list, type(None))):
-        return [plain(one) for one in held or ()]
-    if kind == "kvlistValue" and isinstance(inner, dict) and isinstance(held, (list, type(None))):
-        return {name: plain(one) for name, one in _attributes(held).items()}
-    return value if kind in ("bytesValue", "arrayValue", "kvlistValue") else inner
-
-
-def elements(value: Any) -> list[Any] | None:
-    """Return the elements of a list that is typed, plain, or written as JSON text; None for anything else.
-
-    Elements of a typed list are left typed, for `plain` costs more than comparing them.
-    """
-    if isinstance(value, dict):
-        if set(value) == {"arrayValue"} and isinstance(value["arrayValue"], dict):
-            return _listed(value["arrayValue"].get("values"))
-        value = plain(value)
-    if isinstance(value, str):
-        value = parsed(value)
-    return value if isinstance(value, list) else None
-
-
-def parsed(text: Any) -> Any:
-    """Return the value that a JSON text holds; anything else, and a text that is none, as it is."""
-    if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
-        return text
-    try:
-        return digest.loads(text.encode("utf-8", "surrogatepass")).value
-    except digest.NotJSONError:
-        return text
+    for other in _OTHER_NAMES[name]:
+        if other in holder and holder[other] is not None:
+            return holder[other]
+    return None
 
 
 def nested(span: Span, prefix: str) -> list[Any]:
@@ -254,6 +210,8 @@ def nested(span: Span, prefix: str) -> list[Any]:
 
     Where one name stands for a value and for something that has members, none is taken.
     """
+    if not span.is_numbered:
+        return []
     tree: dict[str, Any] = {}
     names = span.under(f"{prefix}.")
     for name in names:
@@ -288,45 +246,15 @@ def _listed_tree(tree: Any) -> Any:
     return {name: _listed_tree(one) for name, one in tree.items()}
 
 
-def time_of(nanoseconds: int | None) -> str | None:
-    """Return a time as ISO 8601 in UTC, with as many digits as it needs; None for none, or one beyond the calendar."""
-    if nanoseconds is None:
-        return None
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    if not 0 < seconds < _LATEST:
-        return None
-    digits = f"{rest:09d}" if rest % 1000 else f"{rest // 1000:06d}"
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{digits}Z"
-
-
 def in_order(spans: Iterable[Span]) -> list[Span]:
     """Return spans by the time at which they began; those without a time behind the others, as they stand."""
     return sorted(spans, key=lambda span: (span.start is None, span.start or 0, span.number))
 
 
 def _event(raw: Mapping[str, Any]) -> Event:
-    attributes = {name: plain(value) for name, value in _attributes(raw.get("attributes")).items()}
+    attributes = {name: plain(value) for name, value in named(raw.get("attributes")).items()}
     name = raw.get("name")
     return Event(name if isinstance(name, str) else "", member(raw, "timeUnixNano"), attributes, raw)
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """Return attributes by name, their values as they stand; a name that is used again gets an underscore."""
-    if isinstance(value, dict):
-        return dict(value)
-    found: dict[str, Any] = {}
-    for one in _listed(value):
-        if isinstance(one, dict) and isinstance(one.get("key"), str):
-            name = one["key"]
-            while name in found:
-                name += "_"
-            found[name] = one.get("value")
-        else:
-            name = "unnamed"
-            while name in found:
-                name += "_"
-            found[name] = one
-    return found
 
 
 def _objects(value: Any, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -344,19 +272,15 @@ def _without(holder: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in holder.items() if key not in _NAMES[name]}
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _id(value: Any) -> str | None:
     """Return an id in its one form; None for none, and for zeros, which stand for none."""
     return normal(value) if isinstance(value, str) and value.strip("0") else None
 
 
 def _nanoseconds(value: Any) -> int | None:
-    if isinstance(value, str) and _INTEGER.fullmatch(value):
+    if value.__class__ is str and len(value) <= _DIGITS and value.isdecimal():
         value = int(value)
-    return value if type(value) is int and value > 0 else None
+    return value if value.__class__ is int and value > 0 else None
 
 
 def _status(span: Span) -> Mapping[str, Any]:

@@ -21,7 +21,8 @@ from tracemark.importers.conversation import Conversation, UnknownRoleError
 from tracemark.importers.otel_calls import Call
 from tracemark.importers.otel_facts import decorate
 from tracemark.importers.otel_parts import Message, is_reply, is_system
-from tracemark.importers.otel_spans import Span, plain, time_of
+from tracemark.importers.otel_spans import Span
+from tracemark.importers.otel_values import plain, time_of
 
 _RESULT = ("gen_ai.tool.call.result", "output.value", "traceloop.entity.output")
 _CALL_ID = ("gen_ai.tool.call.id", "tool_call.id", "tool.id")

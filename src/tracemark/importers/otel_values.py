@@ -1,0 +1,134 @@
+"""Values of OTLP JSON: typed ones become plain, lists may be JSON text, ids and times are read as exporters write them.
+
+Protobuf's JSON puts every value of an attribute into an object that names its type, and writes 64-bit integers as
+texts. What is no typed value is returned as it is, so plain values may stand in any place.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from tracemark import digest
+
+_TYPED = ("stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue")
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_LATEST = 253_402_300_800
+
+
+def is_null(value: Any) -> bool:
+    """Return whether a value, typed or not, is none."""
+    return value is None or value == {}
+
+
+def plain(value: Any) -> Any:
+    """Return a typed value without its types; any other value as it is."""
+    if value.__class__ is not dict:
+        return value
+    if len(value) != 1:
+        return value or None
+    [(kind, inner)] = value.items()
+    if kind == "stringValue":
+        return inner
+    if kind not in _TYPED:
+        return value
+    if kind == "intValue":
+        return int(inner) if isinstance(inner, str) and _INTEGER.fullmatch(inner) else inner
+    held = inner.get("values") if isinstance(inner, dict) else None
+    if kind == "arrayValue" and isinstance(inner, dict) and isinstance(held, (list, type(None))):
+        return [plain(one) for one in held or ()]
+    if kind == "kvlistValue" and isinstance(inner, dict) and isinstance(held, (list, type(None))):
+        return {name: plain(one) for name, one in named(held).items()}
+    return value if kind in ("bytesValue", "arrayValue", "kvlistValue") else inner
+
+
+class Lists:
+    """Reads lists that are longer each time, as a history is: what stood in the one before is not read again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, list[Any]]] = {}
+
+    def elements(self, name: str, value: Any) -> list[Any] | None:
+        """Return the elements of a list that is typed, plain, or written as JSON text; None for anything else.
+
+        Elements of a typed list are left typed, for `plain` costs more than comparing them.
+
+        Args:
+            name: the list that it goes on from has the same.
+            value: an attribute's value as it stands.
+        """
+        if isinstance(value, dict):
+            inner = value.get("arrayValue") if len(value) == 1 else None
+            if isinstance(inner, dict):
+                return listed(inner.get("values"))
+            value = plain(value)
+        if isinstance(value, str):
+            value = self._parsed(name, value)
+        return value if isinstance(value, list) else None
+
+    def _parsed(self, name: str, text: str) -> Any:
+        before, known = self._known.get(name, ("", []))
+        if text == before:
+            return known
+        found: Any = None
+        if known and text.startswith(before[:-1]) and (rest := text[len(before) - 1 :].lstrip())[:1] == ",":
+            # the one before ended with a bracket where this one goes on with a comma
+            more = parsed(f"[{rest[1:]}")
+            found = [*known, *more] if isinstance(more, list) and more else None
+        if found is None:
+            found = parsed(text)
+        if isinstance(found, list) and text.endswith("]"):
+            self._known[name] = text, found
+        return found
+
+
+def elements(value: Any) -> list[Any] | None:
+    """Return what `Lists.elements` does, of one list."""
+    return Lists().elements("", value)
+
+
+def parsed(text: Any) -> Any:
+    """Return the value that a JSON text holds; anything else, and a text that is none, as it is."""
+    if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        return digest.loads(text.encode("utf-8", "surrogatepass")).value
+    except digest.NotJSONError:
+        return text
+
+
+def time_of(nanoseconds: int | None) -> str | None:
+    """Return a time as ISO 8601 in UTC, with as many digits as it needs; None for none, or one beyond the calendar."""
+    if nanoseconds is None:
+        return None
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    if not 0 < seconds < _LATEST:
+        return None
+    digits = f"{rest:09d}" if rest % 1000 else f"{rest // 1000:06d}"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{digits}Z"
+
+
+def normal(text: str) -> str:
+    """Return an id in lower case where it is hexadecimal, and as it stands where it is not."""
+    return text.lower() if _HEX.fullmatch(text) else text
+
+
+def named(value: Any) -> dict[str, Any]:
+    """Return attributes by name, their values as they stand; a name that is used again gets an underscore."""
+    if isinstance(value, dict):
+        return dict(value)
+    found: dict[str, Any] = {}
+    for one in listed(value):
+        is_pair = one.__class__ is dict and one.get("key").__class__ is str
+        name = one["key"] if is_pair else "unnamed"
+        while name in found:
+            name += "_"
+        found[name] = one.get("value") if is_pair else one
+    return found
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list; an empty one in place of anything else."""
+    return value if isinstance(value, list) else []
