@@ -118,7 +118,7 @@ def test_the_text_of_a_reply_is_the_models_and_not_the_one_for_the_screen() -> N
 
 def test_of_an_action_is_kept_what_the_call_does_not_say() -> None:
     first, second = steps(sample("session.json"))[3]["tool_calls"]
-    assert first["extra"]["args"] == {"is_input": False, "confirmation_state": "confirmed"}
+    assert first["extra"]["action_args"] == {"is_input": False, "confirmation_state": "confirmed"}
     assert first["extra"]["event"] == {"timeout": 120.0}
     assert (second["extra"]["action"], second["extra"]["event_id"]) == ("run", 6)
 
@@ -616,7 +616,7 @@ def test_odd_numbers_and_characters_survive() -> None:
     raw = raw.replace('"is_input": false', '"is_input": 1180591620717411303424, "nan": NaN')
     step = steps(raw.encode())[3]
     assert step["observation"]["results"][0]["content"] == "\ud800\x00\x1b[31m"
-    assert step["tool_calls"][0]["extra"]["args"]["is_input"] == 1180591620717411303424
+    assert step["tool_calls"][0]["extra"]["action_args"]["is_input"] == 1180591620717411303424
 
 
 def test_duplicate_members_are_named_in_the_repairs() -> None:

@@ -6,15 +6,15 @@ with task, configuration and result. An SDK conversation lies beside a `base_sta
 
 Keeps: prompts, messages, replies, calls and what they gave as steps, each with the id of its event; a reply as the
 model's own response holds it, once, with usage as metrics and the rest of the response in `extra.response`; what else
-an event says of a call or an answer in the `extra` of that (`action`, `args`, `observation`, `extras`, `event`); the
+an event says of a call or an answer in the `extra` of that (`action_args`, `observation`, `extras`, `event`); the
 tools that the agent was given as `agent.tool_definitions`, or in the prompt's `extra.tools` where they hold no schemas;
 a context of the conversation in `extra.system_event`, out of the prompt; condensed history as `context_management`;
 an agent that was delegated to as an embedded trajectory; what a user ran in `extra.user_tool_calls`; events that no
 model saw in the root's `extra.events`, with the number of steps in front of them; of a row and of a state all else in
 `extra.record` and `extra.state`.
-Drops: the text for the screen (`message`) beside what an event does; responses that an event repeats; running totals
-but for the last; members that are null; a system event that says the same again; hints for caching in texts; of a
-state its secrets.
+Drops: the text for the screen (`message`) beside what an event does; responses that an event repeats; arguments of an
+action that its call says; running totals but for the last; members that are null; a system event that says the same
+again; hints for caching in texts; of a state its secrets.
 Invents: `agent.version` ("unknown") where no event names one; ids of calls without one; roles of messages that name
 none, by their source; an empty system step for an answer without its call. Named in `source.repairs`: so made ids, and
 calls known only as actions that were made of them (`run.rendered`).
@@ -26,12 +26,12 @@ them is kept from training rows of what the agent saw, so that is nearly every r
 
 The prompt of the `system` event is kept as `rendered`: it is made of a template and settings, and the template is in no
 file. A model without calls of its own is sent another one, with the tools in it, and then the event shows no prompt.
-The schemas are the tools. Runtime settings (`condenser`, `max_iterations`, `max_message_chars`, and whether the
-model calls tools itself) are those of a row or a state, unless the session contradicts it: then nothing of that
-configuration is used, which is a finding `config-contradicted`. Calls that OpenHands took out of a text bear ids of its
-own (`toolu_01`), so they show by themselves whether the model called natively; the text that it wrote is not held then
-(`run.rendered`). Another system event with other content makes the run mixed. Of handlers nothing is held.
-Agent class, versions and commits are labels.
+The schemas are the tools. Runtime settings (`condenser`, `max_iterations`, `max_message_chars`, `function_calling`) are
+those of a row or a state, unless the session contradicts it: then nothing of that configuration is used, which is a
+finding `config-contradicted`. Calls that OpenHands took out of a text bear ids of its own (`toolu_01`): they show by
+themselves that the model was not asked for calls, and the text that it wrote is not held (`run.rendered`). Another
+system event with other content makes the run mixed. Of handlers nothing is held. Agent class, versions and commits are
+labels.
 
 Known limits: sub-conversations of the SDK are files of their own and are not put together; files of single events are
 one record only in a plain folder, not in an archive; the prompt of tools that hold no schemas stays unknown.

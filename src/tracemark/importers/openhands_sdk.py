@@ -203,7 +203,8 @@ class Events:
         left = without_null(call, "id", "name", "arguments")
         calls: list[Any] = entry.body.setdefault("tool_calls", [])
         calls.append({"id": said, "function": {"name": name, "arguments": arguments}, **left})
-        known: dict[str, Any] = {"event_id": event.get("id"), "action": action}
+        known: dict[str, Any] = {"event_id": event.get("id")}
+        known |= {"action_args": action} if isinstance(action, dict) else {"action": action}
         known["event"] = without_null(event, *_OF_CALL) or None
         entry.calls[len(calls) - 1] = known
         keys = [f"event {event['id']}"] if isinstance(event.get("id"), str) else []

@@ -40,7 +40,10 @@ class Entry:
     answers: list[dict[str, Any]] = field(default_factory=list)
     """What its calls gave, each with the `tool_call_id` that its producer used."""
     calls: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """What else is known of its calls, by their position: goes to the `extra` of each."""
+    """What else is known of its calls, by their position: goes to the `extra` of each.
+
+    Of `action_args`, the arguments of the action that was made of a call, what the call does not say.
+    """
     metrics: dict[str, Any] = field(default_factory=dict)
     change: str | None = None
     """In which way another harness is at work from here on, in words; None when none is."""
@@ -76,7 +79,10 @@ class Told:
             step["metrics"] = entry.metrics
         for position, known in entry.calls.items():
             if known and position < len(step.get("tool_calls", ())):
-                fill(step["tool_calls"][position].setdefault("extra", {}), known)
+                call = step["tool_calls"][position]
+                if isinstance(known.get("action_args"), dict):
+                    known["action_args"] = _new(known["action_args"], call["arguments"], step["message"])
+                fill(call.setdefault("extra", {}), known)
         if entry.answers and step["source"] == "user":
             # what a user ran is no observation of the agent
             fill(step.setdefault("extra", {}), {"user_tool_results": [*map(without_null, entry.answers)]})
@@ -190,6 +196,17 @@ def without_null(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return an object, or an empty one for anything else."""
     return value if isinstance(value, dict) else {}
+
+
+def _new(args: Mapping[str, Any], arguments: Mapping[str, Any], thought: Any) -> dict[str, Any] | None:
+    """Return those arguments of an action that neither the call nor the text beside it says; None for none."""
+    found = {}
+    for name, value in args.items():
+        if value is None or (name in arguments and arguments[name] == value):
+            continue
+        if name != "thought" or value not in ("", thought):
+            found[name] = value
+    return found or None
 
 
 def texts(parts: Iterable[Any]) -> list[str] | None:

@@ -173,7 +173,7 @@ class Events:
             body = {"role": "user", "content": "", UNSEEN: True, "user_tool_calls": [call], **_told(event)}
         else:
             body = {"role": "system", "content": "", "event_type": kind, "args": without_null(args), **_told(event)}
-        self.story.name_call(self.story.add(Entry("event", body)), None, *_keys(event))
+        self.story.name_call(self.story.add(Entry("event", body)), None, *_keys(event.get("id"), None, None))
 
     def _call(self, event: dict[str, Any], args: Mapping[str, Any]) -> None:
         response, metadata = _response(event), mapping(event.get("tool_call_metadata"))
@@ -187,11 +187,10 @@ class Events:
             # a response that does not hold the call that was made
             fill(entry.body, {"action": _bare(event)})
         else:
-            call = entry.body["tool_calls"][position]
-            known = {"action": event["action"], "event_id": event.get("id"), "args": _new(args, call, entry.body)}
+            known = {"action": event["action"], "event_id": event.get("id"), "action_args": args}
             known["event"] = without_null(event, *_COMMON, "timestamp", "id") or None
             entry.calls.setdefault(position, {}).update(known)
-        self.story.name_call(entry, said, *_keys(event))
+        self.story.name_call(entry, said, *_keys(event.get("id"), metadata.get("tool_call_id"), response))
         if event["action"] == "delegate" and _key(event.get("id")) in self._returning and self._depth < _DEEPEST:
             number = len(self.facts.children) + 1
             child = Events(self.story.repairs, self._returning, (f"delegate-{number}", str(args.get("agent"))))
@@ -261,7 +260,7 @@ class Events:
             self.story.name_call(self._reply(event, response), said, f"{response.get('id')}/{said}")
         if cause is None and "cause" in event and event["cause"] is not None:
             body["cause"] = event["cause"]
-        given = self.story.answer({"tool_call_id": said, **body}, *_keys({**event, "id": None}, cause))
+        given = self.story.answer({"tool_call_id": said, **body}, *_keys(cause, said, response))
         closed, self._closed = self._closed, None
         if given is not None and closed is not None and closed.name is not None:
             given.answers[-1][DELEGATED] = closed.name[0]
@@ -292,14 +291,17 @@ def _cause(event: Mapping[str, Any]) -> str | None:
     return _key(cause) if isinstance(cause, (int, str)) and not isinstance(cause, bool) and cause != -1 else None
 
 
-def _keys(event: Mapping[str, Any], cause: str | None = None) -> list[str]:
-    """Return the names by which an event and its answer find one another, the surest first."""
-    named = cause if cause is not None else event.get("id")
-    keys = [] if named is None else [f"event {_key(named)}"]
-    metadata, response = mapping(event.get("tool_call_metadata")), _response(event)
-    said = metadata.get("tool_call_id")
+def _keys(event: Any, said: Any, response: Mapping[str, Any] | None) -> list[str]:
+    """Return the names by which an action and its observation find one another, the surest first.
+
+    Args:
+        event: id of the action.
+        said: id of the call that it was made of.
+        response: the response that holds the call.
+    """
+    keys = [] if event is None else [f"event {_key(event)}"]
     if isinstance(said, str):
-        keys += [f"{response.get('id')}/{said}"] if response is not None else [f"call {said}"]
+        keys.append(f"call {said}" if response is None else f"{response.get('id')}/{said}")
     return keys
 
 
@@ -340,16 +342,3 @@ def _position(calls: Any, said: Any) -> int | None:
             if isinstance(call, dict) and call.get("id") == said:
                 return position
     return None
-
-
-def _new(args: Mapping[str, Any], call: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the arguments of an action that neither the call nor the reply says."""
-    said = mapping(call.get("function")).get("arguments")
-    if isinstance(said, str):
-        try:
-            said = digest.loads(said.encode("utf-8", "surrogatepass")).value
-        except digest.NotJSONError:
-            said = None
-    known = {**mapping(said), "thought": body.get("content")}
-    new = {name: value for name, value in args.items() if value is not None and (name, value) != ("thought", "")}
-    return {name: value for name, value in new.items() if name not in known or known[name] != value} or None
