@@ -12,7 +12,8 @@ in the root's `extra.records`, with the number of steps in front of it; records 
 in the root's `extra.abandoned`; sub-agents as embedded trajectories, to which the answers of their calls refer. A file
 that is a sub-agent's alone is a trace with `run.role` subagent.
 Drops: lines that are no record, named in `source.repairs` and in a finding `line-unread`; the places of records in the
-tree (`parentUuid`, `isSidechain`); of blocks and records that stand there twice the first; null members.
+tree (`parentUuid`, `isSidechain`); of blocks and records that stand there twice the first; that a single text is a
+block; null members.
 Invents: `agent.name`, and where no record names one `agent.version` ("unknown"); the empty message of a step for an
 `attachment`, of which the model saw something that no record holds.
 
@@ -95,8 +96,12 @@ class ClaudeCodeImporter(Importer):
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield a trace for each context of the session."""
         lines = read(record)
-        lines.unread += [Unread(line.number, "no record") for line in lines.lines if not is_record(line.value)]
-        kept = [line for line in lines.lines if is_record(line.value)]
+        kept = []
+        for line in lines.lines:
+            if is_record(line.value):
+                kept.append(line)
+            else:
+                lines.unread.append(Unread(line.number, "no record"))
         found = contexts(kept, lines.repairs)
         if not found:
             yield refuse(UNFIT, record, "it holds no message of a session")

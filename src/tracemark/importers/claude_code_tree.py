@@ -12,7 +12,6 @@ answers to its calls hang on one another crosswise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -46,6 +45,14 @@ class Context:
     """The version that the last record names."""
     sessions: set[str | None] = field(default_factory=set)
     """The ids under which records without a known parent are its own."""
+    is_spoken: bool = False
+    """Whether a record of it holds a message."""
+    leaf: str | None = None
+    """The name of the last record with a message."""
+    parents: set[str] = field(default_factory=set)
+    """The records on which others hang."""
+    is_branched: bool = False
+    """Whether several hang on one."""
 
 
 def role_of(value: dict[str, Any]) -> str | None:
@@ -81,7 +88,7 @@ def contexts(lines: list[Line], repairs: list[str]) -> list[Context]:
     sorter = _Sorter()
     for line in _latest(lines, repairs):
         sorter.add(line)
-    found = [one for one in sorter.contexts if any(role_of(line.value) is not None for line in one.lines)]
+    found = [one for one in sorter.contexts if one.is_spoken]
     if found:
         if sorter.stray:
             found[0].lines = sorted([*sorter.stray, *found[0].lines], key=attrgetter("number"))
@@ -107,21 +114,20 @@ def text_of_prompt(value: dict[str, Any]) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def _latest(lines: list[Line], repairs: list[str]) -> Iterator[Line]:
-    """Yield each record once: of several with one id the last, in the place of the first."""
-    last: dict[str, Line] = {}
-    for line in lines:
-        name = _name(line.value)
-        if name is not None:
-            if name in last:
-                repairs.append("records that stand in the file twice: the last one counts")
-            last[name] = line
-    for line in lines:
-        name = _name(line.value)
+def _latest(lines: list[Line], repairs: list[str]) -> list[Line]:
+    """Return each record once: of several with one id the last, in the place of the first."""
+    names = [_name(line.value) for line in lines]
+    last = {name: line for name, line in zip(names, lines, strict=True) if name is not None}
+    if len(last) + names.count(None) == len(lines):
+        return lines
+    repairs.append("records that stand in the file twice: the last one counts")
+    found: list[Line] = []
+    for name, line in zip(names, lines, strict=True):
         if name is None:
-            yield line
+            found.append(line)
         elif name in last:
-            yield last.pop(name)._replace(number=line.number)
+            found.append(last.pop(name)._replace(number=line.number))
+    return found
 
 
 class _Sorter:
@@ -153,6 +159,11 @@ class _Sorter:
             self.stray.append(line)
             return
         context.lines.append(line)
+        if role is not None:
+            context.is_spoken, context.leaf = True, name or context.leaf
+        if parent is not None and name is not None:
+            context.is_branched = context.is_branched or parent in context.parents
+            context.parents.add(parent)
         if isinstance(value.get("version"), str):
             context.version = value["version"]
         is_clear = role == "user" and (text_of_prompt(value) or "").lstrip().startswith(_CLEAR)
@@ -233,19 +244,10 @@ def _parent(value: dict[str, Any]) -> str | None:
 
 def _prune(context: Context) -> None:
     """Move the records of branches that do not lead to the last message to `abandoned`."""
-    parents: dict[str, str | None] = {}
-    children: dict[str, int] = {}
-    leaf: str | None = None
-    for line in context.lines:
-        name, parent = _name(line.value), _parent(line.value)
-        if name is not None:
-            parents[name] = parent
-            if parent is not None:
-                children[parent] = children.get(parent, 0) + 1
-            if role_of(line.value) is not None:
-                leaf = name
-    if leaf is None or max(children.values(), default=0) < 2:
+    if not context.is_branched or context.leaf is None:
         return
+    parents = {name: _parent(line.value) for line in context.lines if (name := _name(line.value)) is not None}
+    leaf: str | None = context.leaf
     path: set[str] = set()
     while leaf is not None and leaf in parents and leaf not in path:
         path.add(leaf)

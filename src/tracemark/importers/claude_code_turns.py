@@ -24,22 +24,26 @@ LABELS = ("sessionId", "session_id", "version", "cwd", "gitBranch", "userType", 
 EVENTS = ("local_command", *COMPACTIONS)
 """Subtypes of system records that the model may have seen something of: each is a step that names an event."""
 
-_TREE = ("type", "message", "timestamp", "parentUuid", "logicalParentUuid", "isSidechain", "parent_tool_use_id")
-_OF_CONVERSATION = (
-    "role",
-    "content",
-    "timestamp",
-    "tool_calls",
-    "function_call",
-    "tool_call_id",
-    "reasoning_content",
-    "reasoning",
-    "thinking",
-    "model",
-    "name",
-    "event_type",
-    "context_management",
-    "raw_output",
+_TREE = frozenset(
+    {"type", "message", "timestamp", "parentUuid", "logicalParentUuid", "isSidechain", "parent_tool_use_id"}
+)
+_OF_CONVERSATION = frozenset(
+    {
+        "role",
+        "content",
+        "timestamp",
+        "tool_calls",
+        "function_call",
+        "tool_call_id",
+        "reasoning_content",
+        "reasoning",
+        "thinking",
+        "model",
+        "name",
+        "event_type",
+        "context_management",
+        "raw_output",
+    }
 )
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _SYNTHETIC = "<synthetic>"
@@ -51,6 +55,7 @@ class _Turn:
 
     line: Line
     message: dict[str, Any] | None = None
+    rest: dict[str, Any] = field(default_factory=dict)
     answers: list[dict[str, Any]] = field(default_factory=list)
     blocks: list[Any] = field(default_factory=list)
     seen: set[bytes] = field(default_factory=set)
@@ -117,11 +122,13 @@ class Turns:
     def _reply(self, line: Line, role: str) -> None:
         said = line.value["message"]
         name = said.get("id")
-        key = (name, digest.canonical(line.value.get("requestId"))) if isinstance(name, str) else None
+        asked = line.value.get("requestId")
+        key = (name, asked if isinstance(asked, str) else None) if isinstance(name, str) else None
         turn = None if key is None else self._replies.get(key)
         if turn is None:
-            message = _joined({**_others(said), "role": role}, self._rest(line.value))
-            turn = _Turn(line, {**message, "timestamp": line.value.get("timestamp")})
+            rest = self._rest(line.value)
+            message = _joined({**_others(said), "role": role, "timestamp": line.value.get("timestamp")}, rest)
+            turn = _Turn(line, message, rest=rest)
             self._turns.append(turn)
             if key is not None:
                 self._replies[key] = turn
@@ -132,8 +139,10 @@ class Turns:
 
     def _add_blocks(self, turn: _Turn, blocks: list[Any]) -> None:
         """Add the blocks of a record to a reply; what an earlier record of it held is there once, as said last."""
-        marks = [digest.canonical(block) for block in blocks]
         calls: dict[str, int] = {}
+        marks = [digest.canonical(block) for block in blocks] if turn.blocks else [b""] * len(blocks)
+        if turn.blocks and not turn.seen:
+            turn.seen = {digest.canonical(block) for block in turn.blocks}
         for block, mark in zip(blocks, marks, strict=True):
             name = block.get("id") if isinstance(block, dict) and block.get("type") == "tool_use" else None
             if mark in turn.seen or (isinstance(name, str) and name in turn.calls):
@@ -145,15 +154,15 @@ class Turns:
             if isinstance(name, str):
                 calls[name] = len(turn.blocks) - 1
                 self._calls.setdefault(name, deque()).append(turn)
-        turn.seen.update(marks)
+        if turn.seen:
+            turn.seen.update(marks)
         turn.calls.update(calls)
 
     def _merge(self, turn: _Turn, line: Line) -> None:
         """Add a further record of a reply: what it says of the reply counts, and its own members are kept."""
         message, said = turn.message or {}, line.value["message"]
         message |= {name: value for name, value in _others(said).items() if value is not None}
-        first = self._rest(turn.line.value)
-        own = {name: value for name, value in self._rest(line.value).items() if first.get(name) != value}
+        own = {name: value for name, value in self._rest(line.value).items() if turn.rest.get(name) != value}
         if line.value.get("timestamp") != turn.line.value.get("timestamp"):
             own["timestamp"] = line.value.get("timestamp")
         if own:
@@ -180,7 +189,7 @@ class Turns:
         if raw is not None:
             message["toolUseResult"] = raw
         if "content" in said:
-            message["content"] = [_part(one) for one in others] if isinstance(others, list) else others
+            message["content"] = _content(others)
         last = self._turns[-1].message if self._turns else None
         if value.get("isCompactSummary") and not (last and "context_management" in last):
             message["context_management"] = {"type": "compaction", "boundary": "replace"}
@@ -195,12 +204,12 @@ class Turns:
 
     def _rest(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the members of a record that are neither its message nor the conversation's own labels."""
-        rest = {}
-        for name, member in value.items():
-            if member is None or name in _TREE or (name in self.labels and self.labels[name] == member):
-                continue
-            rest[f"{name}_" if name in _OF_CONVERSATION else name] = member
-        return rest
+        labels = self.labels
+        return {
+            f"{name}_" if name in _OF_CONVERSATION else name: member
+            for name, member in value.items()
+            if member is not None and name not in _TREE and (name not in labels or labels[name] != member)
+        }
 
     def _emit(self, conversation: Conversation, session: str | None) -> None:
         versions = _Versions(self.mixed)
@@ -351,7 +360,7 @@ def _answer(result: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
     answer = _joined(_others(own), rest)
     answer |= {"role": "tool", "tool_call_id": result.get("tool_use_id")}
     if "content" in result:
-        answer["content"] = [_part(one) for one in content] if isinstance(content, list) else content
+        answer["content"] = _content(content)
     return answer
 
 
@@ -373,6 +382,16 @@ def _is_result(block: Any) -> bool:
     return isinstance(block, dict) and block.get("type") == "tool_result"
 
 
+def _content(content: Any) -> Any:
+    """Return the content of a message: a text where it is one, else its blocks as parts of a chat message."""
+    if not isinstance(content, list):
+        return content
+    only = content[0] if len(content) == 1 and isinstance(content[0], dict) else {}
+    if only.keys() == {"type", "text"} and only["type"] == "text" and isinstance(only["text"], str):
+        return only["text"]
+    return [_part(one) for one in content]
+
+
 def _part(block: Any) -> Any:
     """Return a block as a part of a chat message; one that is neither text nor an image stays as it is."""
     source = block.get("source") if isinstance(block, dict) and block.get("type") == "image" else None
@@ -387,8 +406,10 @@ def _part(block: Any) -> Any:
 
 def _labels(lines: Iterable[Line]) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    missing = list(LABELS)
     for line in lines:
-        for name in LABELS:
-            if name not in found and isinstance(line.value.get(name), str):
-                found[name] = line.value[name]
+        held = [name for name in missing if isinstance(line.value.get(name), str)]
+        if held:
+            found |= {name: line.value[name] for name in held}
+            missing = [name for name in missing if name not in found]
     return found

@@ -11,7 +11,8 @@ a call that ended as `raw_output` in the result's `extra`; the tokens of a reply
 `extra.session_meta`, and every other line in `extra.records`, with the number of steps in front of it.
 Drops: lines that are no record, named in `source.repairs` and in a finding `line-unread`; events that repeat a text of
 the conversation; repeated lines of `session_meta` and `turn_context`; repeated reports of tokens, and the limits of the
-user's account in them; `ordinal`; that a text is one of the input or of the output; null members.
+user's account in them; `ordinal`; that a text is one of input or output, and a single one a part; null
+members.
 Invents: `agent.name`, and where no line names one `agent.version` ("unknown"); ids of calls without one; for an item of
 a kind that is not known, a step that names an event. Free text that was given to a tool is `{"_raw": text}`.
 

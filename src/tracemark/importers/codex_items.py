@@ -95,7 +95,7 @@ def spoken(payload: dict[str, Any]) -> dict[str, Any]:
     rest = {name: value for name, value in payload.items() if name not in ("type", "tool_calls", "function_call")}
     content = rest.get("content")
     if isinstance(content, list):
-        rest["content"] = [_part(part) for part in content]
+        rest["content"] = _parts(content)
     return rest
 
 
@@ -111,7 +111,7 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
         message["output_facts"] = {name: value for name, value in output.items() if name != "content"}
         message["content"] = output["content"]
     elif isinstance(output, list):
-        message["content"] = [_part(part) for part in output]
+        message["content"] = _parts(output)
     elif "output" in payload:
         message["content"] = output
     elif "tools" in payload:
@@ -172,6 +172,13 @@ def _is_bare(left: dict[str, Any]) -> bool:
     parts = left.get("content")
     is_empty = isinstance(parts, list) and all(isinstance(part, dict) and part.keys() <= {"type"} for part in parts)
     return left.get("type") == "message" and left.keys() == {"type", "role", "content"} and is_empty
+
+
+def _parts(content: list[Any]) -> Any:
+    """Return a single text as a text, anything else as parts of a chat message."""
+    parts = [_part(part) for part in content]
+    only = parts[0] if len(parts) == 1 and isinstance(parts[0], dict) and parts[0].keys() == {"type", "text"} else None
+    return only["text"] if only is not None and only["type"] == "text" and isinstance(only["text"], str) else parts
 
 
 def _part(part: Any) -> Any:
