@@ -274,6 +274,29 @@ class ThinkingBox(Format):
         return f'{{"T": "Text", "role": "{role}", "content": "Who speaks?"}}'
 
 
+class OpenHands(Format):
+    name = "openhands"
+
+    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
+        asked = '{"action": "message", "source": "user", "args": {"content": "Go."}}'
+        head = f'"instance_id": "t{number}", "metadata": {{}}'
+        return members_of(head, f'"history": {array([asked, *turns])}', members)
+
+    def said(self, text: str = '""', calls: Sequence[str] = ()) -> str:
+        if not calls:
+            return f'{{"action": "message", "source": "agent", "args": {{"content": {text}}}}}'
+        message = f'{{"role": "assistant", "content": {text}, "tool_calls": {array(calls)}}}'
+        metadata = f'{{"tool_call_id": "c1", "model_response": {{"choices": [{{"message": {message}}}]}}}}'
+        return f'{{"action": "read", "source": "agent", "args": {{}}, "tool_call_metadata": {metadata}}}'
+
+    def answer(self, name: str = "c1", text: str = '"on its way"') -> str:
+        metadata = f'{{"tool_call_id": "{name}"}}'
+        return f'{{"observation": "read", "source": "agent", "content": {text}, "tool_call_metadata": {metadata}}}'
+
+    def spoken(self, role: str) -> str:
+        return f'{{"action": "message", "source": "{role}", "args": {{"content": "Who speaks?"}}}}'
+
+
 FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
@@ -288,6 +311,7 @@ FORMATS: dict[str, Format] = {
         Verifiers(),
         NemoGym(),
         ThinkingBox(),
+        OpenHands(),
     )
 }
 """Every format by the name of its importer."""

@@ -241,6 +241,18 @@ TABLE: dict[str, dict[str, Outcome]] = {
         **OF_CHAT,
         "calls_as_texts": Not("record-unfit", "is no list of calls"),
     },
+    "openhands": {
+        **of_json("extra/record/note"),
+        **OF_CHAT,
+        "orphan_result": Kept(
+            {"steps/2/observation/results/0/extra/original_call_id": "c9"},
+            ("answers to calls that are not there: put under system steps of their own",),
+        ),
+        "result_before_call": Kept(
+            {RESULT + "source_call_id": "c1"},
+            ("answers that stood in front of their call, or behind what followed it: put behind the call",),
+        ),
+    },
 }
 
 

@@ -47,8 +47,8 @@ class Entry:
     metrics: dict[str, Any] = field(default_factory=dict)
     change: str | None = None
     """In which way another harness is at work from here on, in words; None when none is."""
-    refers: str | None = None
-    """Of a waiting answer, the key of its call."""
+    refers: tuple[str, ...] = ()
+    """Of a waiting answer, the keys of its call, the surest first."""
 
 
 class Told:
@@ -140,7 +140,7 @@ class Story:
                 if entry is not self._last:
                     self.repairs.append(_LATE)
                 return entry
-        self.add(Entry("waiting", body, refers=keys[0] if keys else None))
+        self.add(Entry("waiting", body, refers=keys))
         return None
 
     def told(self) -> Told:
@@ -162,10 +162,11 @@ class Story:
         return entry
 
     def _was_awaited(self, entry: Entry) -> bool:
-        if entry.refers is None or entry.refers not in self._calls:
+        key = next((one for one in entry.refers if one in self._calls), None)
+        if key is None:
             return False
         self.repairs.append(_LATE)
-        self._give(entry.body, entry.refers)
+        self._give(entry.body, key)
         return True
 
     def _alone(self, entry: Entry) -> Entry:

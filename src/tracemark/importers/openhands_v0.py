@@ -181,7 +181,7 @@ class Events:
         if response is None:
             entry, said = self._made(event, args, metadata), said or f"event_{event.get('id')}"
         else:
-            entry = self._reply(event, response)
+            entry = self._reply(event, response, acts=said)
         position = _position(entry.body.get("tool_calls"), said)
         if position is None:
             # a response that does not hold the call that was made
@@ -211,13 +211,22 @@ class Events:
         body = {"role": "assistant", "content": args.get("thought"), "tool_calls": [call], **_told(event)}
         return self.story.add(Entry("reply", body))
 
-    def _reply(self, event: dict[str, Any], response: dict[str, Any]) -> Entry:
-        """Return the reply that a response is, which is added unless an event before it was of the same response."""
+    def _reply(self, event: dict[str, Any], response: dict[str, Any], acts: Any = None) -> Entry:
+        """Return the reply that a response is, which is added unless an event before it was of the same response.
+
+        Args:
+            event: carries the response.
+            response: what the model replied.
+            acts: id of the call that the event acts on; None where it does not act.
+        """
         named = response.get("id")
         key = named if isinstance(named, str) and named else digest.of(response["choices"])
         known = self._replies.get(key)
         if known is not None and known[1] == response["choices"]:
-            return known[0]
+            # what has no id, and says the same again, is another one once the call was acted on
+            is_again = key != named and _position(known[0].body.get("tool_calls"), acts) in known[0].calls
+            if not is_again:
+                return known[0]
         message = response["choices"][0]["message"]
         body = {**message, "role": "assistant", **without_null({"timestamp": event.get("timestamp")})}
         body["response"] = _left(response) or None
@@ -301,7 +310,7 @@ def _keys(event: Any, said: Any, response: Mapping[str, Any] | None) -> list[str
     """
     keys = [] if event is None else [f"event {_key(event)}"]
     if isinstance(said, str):
-        keys.append(f"call {said}" if response is None else f"{response.get('id')}/{said}")
+        keys += [f"call {said}"] if response is None else [f"{response.get('id')}/{said}", f"call {said}"]
     return keys
 
 
