@@ -151,7 +151,7 @@ class Reader:
         """Return the messages of a request, of which most are those of the one before."""
         same = 0
         for one, known in zip(raw, self._raw, strict=False):
-            if one != known:
+            if one is not known and one != known:
                 break
             same += 1
         new = [messages([plain(one)]) for one in raw[same:]]

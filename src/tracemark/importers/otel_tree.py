@@ -45,7 +45,7 @@ class Tree:
     def __init__(self, spans: Sequence[Span]) -> None:
         self.spans = in_order(spans)
         """By the time at which they began."""
-        self._by_id = {span.span_id: span for span in self.spans if span.span_id is not None}
+        self._parents = _parents(self.spans)
         self._kinds = {id(span): kind_of(span) for span in self.spans}
         self._around: dict[int, tuple[Span | None, Span | None]] = {}
         self._loose = Group(None)
@@ -67,7 +67,7 @@ class Tree:
         if agent is None:
             return [span for span in self.spans if self._parent(span) is None]
         found, at = [agent], self._parent(agent)
-        while at is not None and at not in found and self._kinds[id(at)] != "agent":
+        while at is not None and self._kinds[id(at)] != "agent":
             found.append(at)
             at = self._parent(at)
         return found
@@ -95,35 +95,46 @@ class Tree:
                 group.calls.append(agent)
 
     def _parent(self, span: Span) -> Span | None:
-        parent = self._by_id.get(span.parent_id) if span.parent_id is not None else None
-        return None if parent is span else parent
+        return self._parents.get(id(span))
 
     def _holders(self, span: Span) -> tuple[Span | None, Span | None]:
         """Return the nearest agent's span around one, and the nearest tool's below that; each None for none."""
         path: list[Span] = []
-        at, seen = self._parent(span), {id(span)}
+        at = self._parent(span)
         found: tuple[Span | None, Span | None] = (None, None)
-        while at is not None and id(at) not in seen:
-            seen.add(id(at))
-            kind = self._kinds[id(at)]
-            if kind == "agent":
+        while at is not None:
+            if self._kinds[id(at)] == "agent":
                 found = (at, None)
                 break
+            path.append(at)
             if id(at) in self._around:
                 found = self._around[id(at)]
-                if kind == "tool":
-                    found = (found[0], at)
                 break
-            path.append(at)
             at = self._parent(at)
-        else:
-            if at is not None:
-                return None, None
         for one in reversed(path):
-            self._around[id(one)] = found
+            self._around.setdefault(id(one), found)
             if self._kinds[id(one)] == "tool":
                 found = (found[0], one)
         return found
+
+
+def _parents(spans: Sequence[Span]) -> dict[int, Span]:
+    """Return the span around each span, by identity; those in a circle have none."""
+    by_id = {span.span_id: span for span in spans if span.span_id is not None}
+    found = {id(span): by_id[span.parent_id] for span in spans if span.parent_id in by_id}
+    done: set[int] = set()
+    for span in spans:
+        path: dict[int, None] = {}
+        at: Span | None = span
+        while at is not None and id(at) not in done and id(at) not in path:
+            path[id(at)] = None
+            at = found.get(id(at))
+        if at is not None and id(at) in path:
+            names = list(path)
+            for name in names[names.index(id(at)) :]:
+                del found[name]
+        done.update(path)
+    return found
 
 
 def spans_of(group: Group) -> list[Span]:

@@ -13,7 +13,7 @@ from typing import Any
 from tracemark import digest
 
 _TYPED = ("stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue")
-_INTEGER = re.compile(r"-?[0-9]{1,20}")
+_INTEGER = re.compile(r"-?[0-9]{1,64}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _LATEST = 253_402_300_800
 
