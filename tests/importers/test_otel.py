@@ -762,7 +762,9 @@ def test_a_file_that_ends_in_its_middle_is_refused(inbox: Inbox) -> None:
     assert (found.codes, found.traces) == (["record-truncated"], [])
 
 
-ODD: st.SearchStrategy[Any] = st.sampled_from([None, True, 0, -1, "", "x", "[", "{}", [], {}, [1], {"a": 1}, 2**70, "\ud800", [[[]]]])
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, -1, "", "x", "[", "{}", [], {}, [1], {"a": 1}, 2**70, "\ud800", [[[]]]]
+)
 VALID = json.dumps(
     export(
         *run(gen_ai__system_instructions=SYSTEM, gen_ai__tool__definitions=[TOOL], gen_ai__usage__input_tokens=4),
