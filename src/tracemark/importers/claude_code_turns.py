@@ -13,10 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracemark import digest
+from tracemark.importers.claude_code_messages import (
+    OF_CONVERSATION,
+    answered,
+    blocks_of,
+    content_of,
+    is_result,
+    joined,
+    members_of,
+    metrics_of,
+    spoken,
+)
 from tracemark.importers.claude_code_tree import COMPACTIONS, role_of, session_of
 from tracemark.importers.conversation import SPEAKERS, Conversation, UnknownRoleError
 from tracemark.importers.session_lines import Line
-from tracemark.importers.usage import is_number
 
 LABELS = ("sessionId", "session_id", "version", "cwd", "gitBranch", "userType", "entrypoint", "slug", "agentId")
 """Members of records that say where and by what the conversation was held."""
@@ -27,25 +37,6 @@ EVENTS = ("local_command", *COMPACTIONS)
 _TREE = frozenset(
     {"type", "message", "timestamp", "parentUuid", "logicalParentUuid", "isSidechain", "parent_tool_use_id"}
 )
-_OF_CONVERSATION = frozenset(
-    {
-        "role",
-        "content",
-        "timestamp",
-        "tool_calls",
-        "function_call",
-        "tool_call_id",
-        "reasoning_content",
-        "reasoning",
-        "thinking",
-        "model",
-        "name",
-        "event_type",
-        "context_management",
-        "raw_output",
-    }
-)
-_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _SYNTHETIC = "<synthetic>"
 
 
@@ -127,7 +118,7 @@ class Turns:
         turn = None if key is None else self._replies.get(key)
         if turn is None:
             rest = self._rest(line.value)
-            message = _joined({**_others(said), "role": role, "timestamp": line.value.get("timestamp")}, rest)
+            message = joined({**members_of(said), "role": role, "timestamp": line.value.get("timestamp")}, rest)
             turn = _Turn(line, message, rest=rest)
             self._turns.append(turn)
             if key is not None:
@@ -135,7 +126,7 @@ class Turns:
         else:
             self._merge(turn, line)
         if said.get("content") is not None:
-            self._add_blocks(turn, _blocks(said["content"]))
+            self._add_blocks(turn, blocks_of(said["content"]))
 
     def _add_blocks(self, turn: _Turn, blocks: list[Any]) -> None:
         """Add the blocks of a record to a reply; what an earlier record of it held is there once, as said last."""
@@ -161,7 +152,7 @@ class Turns:
     def _merge(self, turn: _Turn, line: Line) -> None:
         """Add a further record of a reply: what it says of the reply counts, and its own members are kept."""
         message, said = turn.message or {}, line.value["message"]
-        message |= {name: value for name, value in _others(said).items() if value is not None}
+        message |= {name: value for name, value in members_of(said).items() if value is not None}
         own = {name: value for name, value in self._rest(line.value).items() if turn.rest.get(name) != value}
         if line.value.get("timestamp") != turn.line.value.get("timestamp"):
             own["timestamp"] = line.value.get("timestamp")
@@ -172,24 +163,24 @@ class Turns:
         """Add the answers and the message in a record of the user's side; answers come first, as they are sent."""
         value, said = line.value, line.value["message"]
         content = said.get("content")
-        results = [one for one in content if _is_result(one)] if isinstance(content, list) else []
-        rest = _joined({name: one for name, one in _others(said).items() if name != "content"}, self._rest(value))
+        results = [one for one in content if is_result(one)] if isinstance(content, list) else []
+        rest = joined({name: one for name, one in members_of(said).items() if name != "content"}, self._rest(value))
         raw = rest.pop("toolUseResult", None)
         rest["timestamp"] = value.get("timestamp")
         for result in results:
-            answer = _answer(result, rest)
+            answer = answered(result, rest)
             if raw is not None:
                 answer["raw_output" if len(results) == 1 else "toolUseResult"] = raw
             self._answered(line, result.get("tool_use_id"), answer)
             rest, raw = {}, None
-        others = [one for one in content if not _is_result(one)] if isinstance(content, list) else content
+        others = [one for one in content if not is_result(one)] if isinstance(content, list) else content
         if results and not others:
             return
         message: dict[str, Any] = {**rest, "role": role}
         if raw is not None:
             message["toolUseResult"] = raw
         if "content" in said:
-            message["content"] = _content(others)
+            message["content"] = content_of(others)
         last = self._turns[-1].message if self._turns else None
         if value.get("isCompactSummary") and not (last and "context_management" in last):
             message["context_management"] = {"type": "compaction", "boundary": "replace"}
@@ -206,7 +197,7 @@ class Turns:
         """Return the members of a record that are neither its message nor the conversation's own labels."""
         labels = self.labels
         return {
-            f"{name}_" if name in _OF_CONVERSATION else name: member
+            f"{name}_" if name in OF_CONVERSATION else name: member
             for name, member in value.items()
             if member is not None and name not in _TREE and (name not in labels or labels[name] != member)
         }
@@ -225,7 +216,7 @@ class Turns:
                 conversation.add(turn.message, place)
                 continue
             is_reply = SPEAKERS[turn.message["role"]] == "agent"
-            step = conversation.add(_spoken(turn.message, turn.blocks) if is_reply else turn.message, place)
+            step = conversation.add(spoken(turn.message, turn.blocks) if is_reply else turn.message, place)
             if is_reply:
                 self._judge(step)
             elif step["source"] == "user":
@@ -281,127 +272,6 @@ class _Versions:
             if self._tools not in (None, names):
                 self._mixed.append(f"step {step}: other tools are on offer than before")
             self._tools = names
-
-
-def metrics_of(usage: Any, cost: Any) -> dict[str, Any]:
-    """Return the metrics of one reply; the prompt's tokens are those read from a cache, put into it, and the others.
-
-    Args:
-        usage: as the Messages API reports it; kept whole in `extra.usage`.
-        cost: US dollars; anything but a number gives nothing.
-    """
-    metrics: dict[str, Any] = {}
-    if isinstance(usage, dict) and usage:
-        parts = [usage.get(name) for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")]
-        if type(parts[0]) is int:
-            metrics["prompt_tokens"] = sum(part for part in parts if type(part) is int)
-        if type(usage.get("output_tokens")) is int:
-            metrics["completion_tokens"] = usage["output_tokens"]
-        if type(parts[2]) is int:
-            metrics["cached_tokens"] = parts[2]
-        metrics["extra"] = {"usage": usage}
-    if is_number(cost):
-        metrics["cost_usd"] = cost
-    return metrics
-
-
-def _blocks(content: Any) -> list[Any]:
-    """Return the blocks of a reply, whose content may be a text."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return content if isinstance(content, list) else [content]
-
-
-def _spoken(message: dict[str, Any], blocks: list[Any]) -> dict[str, Any]:
-    """Return a reply as a chat message: its texts, its reasoning, its calls."""
-    if message.get("content") is None:
-        return message
-    texts: list[Any] = []
-    reasoning: list[str] = []
-    thinking: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
-    others = False
-    for block in blocks:
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind == "text" and isinstance(block.get("text"), str):
-            texts.append(block)
-        elif kind == "thinking" and isinstance(block.get("thinking"), str):
-            reasoning += [block["thinking"]] if block["thinking"] else []
-            thinking.append({name: value for name, value in block.items() if name != "thinking"})
-        elif kind == "tool_use":
-            calls.append(_call(block))
-        elif kind == "redacted_thinking":
-            thinking.append(block)
-        else:
-            others = True
-    plain = len(texts) == 1 and len(texts[0]) == 2
-    made = {**message, "content": texts[0]["text"] if plain else texts or ""}
-    if reasoning:
-        made["reasoning_content"] = "\n".join(reasoning)
-    if any(len(block) > 1 for block in thinking):
-        made["thinking_blocks"] = thinking
-    if calls:
-        made["tool_calls"] = calls
-    if others:
-        # what has no place in a step was said all the same: nobody is to learn the rest as if it were the whole reply
-        made["content"] = "".join(block["text"] for block in texts)
-        made["original_content"] = blocks
-    return made
-
-
-def _call(block: dict[str, Any]) -> dict[str, Any]:
-    rest = {name: value for name, value in block.items() if name not in ("type", "name", "input", "function")}
-    return {**rest, "function": {"name": block.get("name"), "arguments": block.get("input")}}
-
-
-def _answer(result: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
-    content = result.get("content")
-    own = {name: value for name, value in result.items() if name not in ("type", "tool_use_id", "content")}
-    answer = _joined(_others(own), rest)
-    answer |= {"role": "tool", "tool_call_id": result.get("tool_use_id")}
-    if "content" in result:
-        answer["content"] = _content(content)
-    return answer
-
-
-def _others(said: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of a message without its role; one that a conversation reads as its own gets another name."""
-    return {
-        f"{name}_" if name in _OF_CONVERSATION and name not in ("content", "model") else name: member
-        for name, member in said.items()
-        if name != "role" and not (name == "type" and member == "message")
-    }
-
-
-def _joined(own: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
-    """Return members of a message and of its record; of two with one name that of the record gets another one."""
-    return {**own, **{f"{name}_" if name in own else name: member for name, member in rest.items()}}
-
-
-def _is_result(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") == "tool_result"
-
-
-def _content(content: Any) -> Any:
-    """Return the content of a message: a text where it is one, else its blocks as parts of a chat message."""
-    if not isinstance(content, list):
-        return content
-    only = content[0] if len(content) == 1 and isinstance(content[0], dict) else {}
-    if only.keys() == {"type", "text"} and only["type"] == "text" and isinstance(only["text"], str):
-        return only["text"]
-    return [_part(one) for one in content]
-
-
-def _part(block: Any) -> Any:
-    """Return a block as a part of a chat message; one that is neither text nor an image stays as it is."""
-    source = block.get("source") if isinstance(block, dict) and block.get("type") == "image" else None
-    if not isinstance(source, dict) or set(block) != {"type", "source"}:
-        return block
-    if set(source) == {"type", "media_type", "data"} and source["type"] == "base64" and source["media_type"] in _IMAGES:
-        data = source["data"]
-        if isinstance(data, str):
-            return {"type": "image_url", "image_url": {"url": f"data:{source['media_type']};base64,{data}"}}
-    return block
 
 
 def _labels(lines: Iterable[Line]) -> dict[str, Any]:
