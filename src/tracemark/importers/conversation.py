@@ -39,6 +39,7 @@ ANSWERS = ("tool", "function", "tool_result", "toolResult")
 CALLS_AS_TEXTS = "tool calls written as JSON text: read"
 """The note on calls that are each, or all together, a text that holds JSON."""
 
+_PLAIN = ("system", "user", "assistant")
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _DEPTH = 3
 
@@ -89,17 +90,26 @@ class Conversation:
             UnknownRoleError: for a role that is not known.
             NotMessagesError: when `message` is no message.
         """
-        message = decoded(message, "messages written as JSON text: read", self.repairs)
-        if not isinstance(message, dict):
-            raise NotMessagesError(f"{place} is no message")
+        if message.__class__ is not dict:
+            message = decoded(message, "messages written as JSON text: read", self.repairs)
+            if not isinstance(message, dict):
+                raise NotMessagesError(f"{place} is no message")
+        role = message.get("role")
+        if len(message) == 2 and role.__class__ is str and role in _PLAIN and message.get("content").__class__ is str:
+            # most messages say nothing else
+            self._open = _NONE_OPEN
+            step: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": SPEAKERS[role]}
+            step["message"] = message["content"]
+            self.steps.append(step)
+            return step
         rest = dict(message)
-        role = rest.pop("role", None)
+        rest.pop("role", None)
         if isinstance(role, str) and role in ANSWERS:
             return self._answer(rest, role)
         if not isinstance(role, str) or role not in SPEAKERS:
             raise UnknownRoleError(f"{place} has the role {str(role)[:40]!r}")
-        step: dict[str, Any] = {"step_id": len(self.steps) + 1, "source": SPEAKERS[role]}
-        extra: dict[str, Any] = {} if role in ("system", "user", "assistant") else {"role": role}
+        step = {"step_id": len(self.steps) + 1, "source": SPEAKERS[role]}
+        extra: dict[str, Any] = {} if role in _PLAIN else {"role": role}
         step["message"] = _content(rest, extra, "content" in message, self.repairs)
         if "timestamp" in rest:
             _timestamp(rest, step, extra)

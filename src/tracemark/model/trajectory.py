@@ -25,6 +25,7 @@ from tracemark.model.atif import AGENT_ONLY, is_timestamp
 from tracemark.model.fast_schema import made_of
 from tracemark.model.faults import faults
 
+_NUMBERS = frozenset({int, float})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -324,7 +325,8 @@ def without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value) if _SURROGATE.search(value) else value
     if isinstance(value, list):
-        return [without_surrogates(item) for item in value]
+        # a list of numbers has as many as a reply has tokens
+        return value if _NUMBERS.issuperset(map(type, value)) else [without_surrogates(item) for item in value]
     if isinstance(value, dict):
         return {
             without_surrogates(key): item if key in ("extra", "arguments") else without_surrogates(item)
