@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from tracemark import digest
@@ -218,15 +219,20 @@ def _tokens(left: dict[str, Any]) -> dict[str, Any]:
     ids, mask, logprobs = left.get("token_ids"), left.get("mask"), left.get("logprobs")
     if not isinstance(ids, list) or not isinstance(mask, list) or len(ids) != len(mask):
         return {}
-    if not all(type(token) is int for token in ids) or not all(isinstance(one, bool) for one in mask):
+    if not (_are(ids, int) and _are(mask, bool)):
         return {}
-    given = [token for token, is_given in zip(ids, mask, strict=True) if is_given]
+    given = list(compress(ids, mask))
     found: dict[str, Any] = {"completion_token_ids": given} if given else {}
-    if given and isinstance(logprobs, list) and len(logprobs) == len(given) and all(map(is_number, logprobs)):
+    if given and isinstance(logprobs, list) and len(logprobs) == len(given) and _are(logprobs, int, float):
         found["logprobs"] = left.pop("logprobs")
     if len(given) == len(ids):
         del left["token_ids"], left["mask"]
     return found
+
+
+def _are(values: list[Any], *kinds: type) -> bool:
+    """Return whether all values are of these kinds; there are as many as a reply has tokens."""
+    return set(map(type, values)) <= set(kinds)
 
 
 def _said(call: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, decoded, time_text
 from tracemark.importers.finish import Draft, UnfitError
 from tracemark.importers.rewards import rewarded
-from tracemark.importers.usage import is_number
 from tracemark.model.atif import VERSION
 
 RESULTS, METADATA = "results.jsonl", "metadata.json"
@@ -26,6 +25,7 @@ RESULTS, METADATA = "results.jsonl", "metadata.json"
 _TIMES = ("generation_ms", "scoring_ms", "total_ms")
 _SAMPLING = ("max_tokens", "temperature")
 _LABELS = ("env_args", "base_url", "version_info", "date")
+_NUMBERS = (int, float)
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -73,21 +73,26 @@ def _steps(rest: dict[str, Any], repairs: list[str]) -> list[dict[str, Any]]:
             raise UnfitError(f"{name} is a text without roles (text completion), and no list of messages")
         if messages is not None and not isinstance(messages, list):
             raise UnfitError(f"{name} is no list of messages")
-        for index, message in enumerate(messages or ()):
-            count = len(conversation.steps)
-            step = conversation.add(message, f"{name}/{index}")
-            if name == "prompt" and len(conversation.steps) > count:
-                _mark(step, repairs)
+        if messages and name == "prompt":
+            _supply(conversation, messages)
+        else:
+            for index, message in enumerate(messages or ()):
+                conversation.add(message, f"{name}/{index}")
     return conversation.steps or unspoken.steps(repairs)
 
 
-def _mark(step: dict[str, Any], repairs: list[str]) -> None:
-    """Mark a step of the prompt that trains nobody: the assistant's, and a user's with nothing in it."""
-    if step["source"] == "agent":
-        supplied.mark(step, repairs)
-    elif step["source"] == "user" and step["message"] in ("", []):
-        step.setdefault("extra", {})["message_missing"] = True
-        repairs.append("a user's message with nothing in it, as where an image was not kept: marked")
+def _supply(conversation: Conversation, messages: list[Any]) -> None:
+    """Add the messages of a prompt; what trains nobody is marked: the assistant's, and a user's with nothing in it."""
+    for index, message in enumerate(messages):
+        count = len(conversation.steps)
+        step = conversation.add(message, f"prompt/{index}")
+        if len(conversation.steps) == count:
+            continue
+        if step["source"] == "agent":
+            supplied.mark(step, conversation.repairs)
+        elif step["source"] == "user" and step["message"] in ("", []):
+            step.setdefault("extra", {})["message_missing"] = True
+            conversation.repairs.append("a user's message with nothing in it, as where an image was not kept: marked")
 
 
 def _take_tools(rest: dict[str, Any], repairs: list[str]) -> list[Any] | None:
@@ -168,7 +173,7 @@ def _final_metrics(usage: Any) -> dict[str, Any]:
 
 def _checks(rest: dict[str, Any]) -> dict[str, Any]:
     """Remove the metrics from a row and return them: its numbers, and `metrics` where they stand together."""
-    found = {name: value for name, value in rest.items() if is_number(value) and name not in _TIMES}
+    found = {name: value for name, value in rest.items() if type(value) in _NUMBERS and name not in _TIMES}
     if isinstance(rest.get("metrics"), dict) and rest["metrics"]:
         found["metrics"] = rest["metrics"]
     for name in found:
