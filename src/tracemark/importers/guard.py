@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 
 from tracemark.importers.base import Document, Imported, Record, Refused, refuse
 
@@ -32,7 +32,6 @@ def guarded(importer: str, document: Record | Document, read: Callable[[], Impor
         document: what is read.
         read: reads it.
     """
-    # not by `caught`: a generator for each of very many documents is felt
     try:
         return read()
     except MemoryError:
@@ -41,15 +40,20 @@ def guarded(importer: str, document: Record | Document, read: Callable[[], Impor
         return refuse_failed(importer, document, error)
 
 
-@contextmanager
-def caught(faults: list[Exception]) -> Iterator[None]:
+class caught:  # noqa: N801 - used as a function, like `contextlib.suppress`
     """Catch what an importer raises in the `with` block, and add it to `faults`; memory that ran out is no fault."""
-    try:
-        yield
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the boundary to importers, which may be anybody's
-        faults.append(error)
+
+    def __init__(self, faults: list[Exception]) -> None:
+        self._faults = faults
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        if isinstance(error, Exception) and not isinstance(error, MemoryError):
+            self._faults.append(error)
+            return True
+        return False
 
 
 def refuse_failed(importer: str, document: Record | Document, fault: Exception) -> Refused:
