@@ -637,8 +637,16 @@ def test_a_trace_whose_content_was_not_recorded_says_so() -> None:
     item = refusal(export(span(1, {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5})))
     assert (item.code, item.message) == (
         "record-unfit",
-        "its model calls hold no messages: their content was not recorded",
+        "its model calls hold no messages in any form that the conventions have",
     )
+    assert item.hint is not None
+    assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT" in item.hint
+
+
+@pytest.mark.parametrize("text", ["Hello", '{"question": "Where?"}'])
+def test_a_prompt_may_be_a_text(text: str) -> None:
+    item = trace(span(1, {"gen_ai.operation.name": "chat", "gen_ai.prompt": text, "gen_ai.completion": "Here."}))
+    assert told(item) == [("user", text), ("agent", "Here.")]
 
 
 def test_messages_that_an_exporter_cut_are_refused_and_not_taken_for_a_text() -> None:

@@ -15,9 +15,9 @@ model and what else its span says in the step's `extra.span`; what the API's req
 `extra.traceId`; resource and scopes as labels in `run.environment`; evaluations of the run in `outcome.checks`, of one
 call in its step's `extra.evaluations`.
 Drops: spans that are no agent, no model call and no tool, such as workflows, requests, retrievals and embeddings, but
-for a conversation id and evaluations in them; model calls outside of the agents' spans of a trace that has such agents
-(titles, guards), with a repair that counts them; the history that each call repeats, and on an agent's span messages
-that its calls hold; a second form of the same messages; the same span exported twice.
+for a conversation id and evaluations in them; model calls and tools outside of the agents' spans of a trace that has
+such agents (titles, guards), with a repair that counts the calls; the history that each call repeats, and on an agent's
+span messages that its calls hold; a second form of the same messages; the same span exported twice.
 Invents: `agent.name` and `agent.version` ("unknown") where no span names the agent; ids of calls without one; the
 observation of a call whose answer no later request holds, from its tool's span (`extra.from` says so).
 
@@ -37,8 +37,9 @@ Agent, service and scope have names and versions: labels. Of handlers and runtim
 Known limits: spans of one trace in several files become a run for each file, with the same session id, so files that a
 collector rotated are to be joined first. A file that is still being written gives the runs as far as they are there.
 While lines are read, the traces that are not yet complete are held, and the ids of all. One document that is no series
-of lines is read whole. Messages in log records (`resourceLogs`) are not read. Texts within numbered attributes that are
-JSON of parts stay text, and prompt templates of OpenInference stay attributes.
+of lines is read whole. Messages in log records (`resourceLogs`) are not read, nor are a framework's own attributes.
+Texts within numbered attributes that are JSON of parts stay text, and prompt templates of OpenInference stay
+attributes.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from tracemark.importers.documents import documents
 from tracemark.importers.finish import UNFIT, UnfitError, finish
 from tracemark.importers.guard import caught, refuse_failed
 from tracemark.importers.head import Head
-from tracemark.importers.otel_runs import UNREAD, made
+from tracemark.importers.otel_runs import UNREAD, NoContentError, made
 from tracemark.importers.otel_spans import Entry, Span, document, entries, trace_id
 from tracemark.importers.otel_tree import Tree
 from tracemark.importers.otel_values import normal
@@ -83,6 +84,10 @@ MEMBERS = (
 _TRACE = re.compile(rb'"trace_?[iI]d"\s*:\s*"([^"\\]{1,64})"')
 _MARKS = (b"gen_ai.", b"llm.", b"openinference.", b"traceloop.")
 _TIMES = ("startTimeUnixNano", "start_time_unix_nano", "traceId", "trace_id", "spanId", "span_id", "kind")
+_RECORD = (
+    "let the instrumentation record message content, which many do only with"
+    " OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT set, then run the agent again"
+)
 _OTHERS = {"resourceLogs": "logs", "resourceMetrics": "metrics"}
 
 
@@ -198,13 +203,17 @@ class OtelImporter(Importer):
     def _read(self, trace: _Trace, part: Document, others: _Others) -> list[Imported | Refused]:
         spans, repairs = trace.spans()
         found: list[Imported | Refused] = []
-        if not Tree(spans).runs():
+        tree = Tree(spans)
+        groups = tree.runs()
+        if not groups:
             others.add(part)
             return found
         try:
-            runs = list(made(spans, trace.name, repairs))
+            runs = list(made(tree, groups, trace.name, repairs))
         except UnknownRoleError as error:
             return [refuse("unknown-role", part, str(error))]
+        except NoContentError as error:
+            return [refuse(UNFIT, part, str(error), _RECORD)]
         except (NotMessagesError, UnfitError) as error:
             return [refuse(UNFIT, part, str(error))]
         for run in runs:

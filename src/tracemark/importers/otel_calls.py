@@ -45,6 +45,7 @@ _SENT_EVENTS = {
     "gen_ai.tool.message": "tool",
 }
 _CHOICE = "gen_ai.choice"
+_OF_MESSAGES = frozenset(("role", "content", "parts", "tool_calls", "messages", "text"))
 _OF_EVENTS = ("gen_ai.system", "gen_ai.provider.name", "event.name")
 _INSTRUCTIONS = "gen_ai.system_instructions"
 _DEFINITIONS = "gen_ai.tool.definitions"
@@ -266,11 +267,14 @@ def _numbered(span: Span, prefix: str) -> Iterator[tuple[str, list[Any]]]:
 
 def _as_messages(value: Any, name: str, role: str, span: Span) -> list[Any]:
     """Return what stands where messages do: a text, a message, or a completion with its `text`."""
-    value = parsed(value)
+    text, value = value, parsed(value)
     if isinstance(value, list):
         return value
     if isinstance(value, str):
         return [{"role": role, "content": _uncut(value, name, span)}]
+    if isinstance(text, str) and isinstance(value, dict) and _OF_MESSAGES.isdisjoint(value):
+        # a prompt that is JSON, and no message
+        return [{"role": role, "content": text}]
     if isinstance(value, dict):
         if isinstance(value.get("messages"), list):
             return list(value["messages"])

@@ -29,6 +29,10 @@ _SESSIONS = ("gen_ai.conversation.id", "session.id")
 _MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
 
 
+class NoContentError(UnfitError):
+    """The calls of a trace are recorded without their messages."""
+
+
 class Made(NamedTuple):
     """One run."""
 
@@ -41,22 +45,20 @@ class Made(NamedTuple):
     """What may be a verdict and is not read, in words; None when nothing is."""
 
 
-def made(spans: Sequence[Span], trace: str | None, repairs: Sequence[str]) -> Iterator[Made]:
+def made(tree: Tree, groups: Sequence[Group], trace: str | None, repairs: Sequence[str]) -> Iterator[Made]:
     """Yield the runs of one trace.
 
     Args:
-        spans: its spans.
+        tree: its spans.
+        groups: the runs that they are.
         trace: its id; None when it has none.
         repairs: what was altered when they were put together.
 
     Raises:
-        UnfitError: when no model call is there, or none holds messages.
+        NoContentError: when no call of a run holds messages.
+        UnfitError: when messages are recorded in a way that cannot be read.
         UnknownRoleError, NotMessagesError: as `Conversation.add`.
     """
-    tree = Tree(spans)
-    groups = tree.runs()
-    if not groups:
-        raise UnfitError("none of its spans is a call of a model")
     session = next((one for span in tree.spans if (one := _text(span, *_SESSIONS)) is not None), trace)
     reader = Reader()
     for number, group in enumerate(groups):
@@ -101,7 +103,7 @@ class _Run:
             self._split(calls)
         self.conversations = [steps for steps in self.conversations if steps.conversation.steps]
         if not self.conversations:
-            raise UnfitError("its model calls hold no messages: their content was not recorded")
+            raise NoContentError("its model calls hold no messages in any form that the conventions have")
         self._unplaced = self._add_tools()
 
     def _split(self, calls: Sequence[Call]) -> None:

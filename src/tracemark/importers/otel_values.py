@@ -27,11 +27,11 @@ def plain(value: Any) -> Any:
     """Return a typed value without its types; any other value as it is."""
     if value.__class__ is not dict:
         return value
+    if "stringValue" in value and len(value) == 1:
+        return value["stringValue"]
     if len(value) != 1:
         return value or None
     [(kind, inner)] = value.items()
-    if kind == "stringValue":
-        return inner
     if kind not in _TYPED:
         return value
     if kind == "intValue":
