@@ -156,11 +156,14 @@ def test_s2_a_hidden_prompt_is_neither_merged_nor_are_commits_told_apart(real: C
     four = [real.only(f"^tau2/.*{name}.results.json") for name in (*PLAIN, CHANGED)]
     assert len({one.line["run"]["environment"]["git_commit"] for one in four}) == 4
     assert len({one.line["trajectory"]["extra"]["info"]["environment_info"]["policy"] for one in four}) == 1
+    assert [one.observed for one in four] == [{}] * 4
     for one, other in combinations(four, 2):
         assert set(real.say(one, other).values()) == {UNKNOWN}
     note = real.file("tau2/*.prompt_variant.txt").read_text(encoding="utf-8")
     shown = {value for one in real.stored.values() for name in COMPONENTS for _, _, value in one.shown(name)}
     assert shown.isdisjoint({verbatim_digest(note), verbatim_digest(note.strip())})
+    text = digest.canonical(note.strip())[1:-1]
+    assert not any(text in digest.canonical(one.line) for one in four)
 
 
 def test_s2_the_tokens_of_the_first_call_contradict_the_changed_run_alone(real: Collection) -> None:
@@ -226,6 +229,8 @@ def test_s3_one_program_of_three_runtimes(real: Collection) -> None:
     six = [*parallel, *serial, repaired]
     for one, other in combinations(six, 2):
         assert real.say(one, other)[P] is real.say(one, other)[H] is SAME
+    assert {form for one in six for form in one.forms(P)} == {"template"}
+    assert not any(one.shown(T) for one in six)
     assert {real.say(one, other)[R] for one in parallel for other in serial} == {DIFFERENT}
     runtimes = [{digest.of(one.shown(R)) for one in some} for some in (parallel, serial, [repaired])]
     assert [len(some) for some in runtimes] == [1, 1, 1]

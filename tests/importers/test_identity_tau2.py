@@ -1,23 +1,18 @@
-"""Real τ² files: how many runs, how they ended, and that nothing in them is taken for the identity of a harness."""
+"""Real τ² files: how many runs, how they ended, and whose calls they hold."""
 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
 from pathlib import Path
 
 import pytest
 
-from tracemark.harness.declared import Comparison
-from tracemark.harness.observed import compare
-from tracemark.harness.usage import Usage, first_call
-from tracemark.importers.base import Imported, verbatim_digest
+from tracemark.importers.base import Imported
 
 from .conftest import Inbox, Read
 
 pytestmark = pytest.mark.shared_data
 
-PLAIN = ("20260531-204930-608103", "20260601-023242-818996", "20260601-033142-413096")
 CHANGED = "20260531-222346-104165"
 
 
@@ -66,31 +61,3 @@ def test_what_the_user_called_is_no_call_of_the_agent(read: Read) -> None:
     assert step["source"] == "user"
     assert step["message"].startswith("I have received a notification")
     assert "check_notifications" not in {name for name, _, _ in item.content.calls}
-
-
-def test_files_of_one_policy_are_neither_the_same_nor_different(runs: dict[str, list[Imported]]) -> None:
-    four = [runs[name][0] for name in (*PLAIN, CHANGED)]
-    assert len({item.run["environment"]["git_commit"] for item in four}) == 4
-    assert len({item.trajectory["extra"]["info"]["environment_info"]["policy"] for item in four}) == 1
-    for item in four:
-        assert (item.observed, item.stamp, item.content.tools) == ({}, None, None)
-    for one, other in combinations(four, 2):
-        assert set(compare(one.observed, other.observed, ()).values()) == {Comparison.UNKNOWN}
-
-
-def test_the_tokens_of_the_first_call_betray_the_hidden_prompt(runs: dict[str, list[Imported]]) -> None:
-    usage = Usage()
-    for name in (*PLAIN, CHANGED):
-        item = runs[name][0]
-        usage.add(first_call(item.trajectory, item.run), name)
-    [(model, counts)] = usage.differing()
-    assert model == "gpt-4.1-mini-2025-04-14"
-    assert [(count.tokens, count.trace) for count in counts] == [(3319, PLAIN[0]), (3374, CHANGED)]
-
-
-def test_the_text_of_the_note_is_nowhere_evidence(shared_traces: Path, read: Read) -> None:
-    [path] = (shared_traces / "tau2").glob("*.prompt_variant.txt")
-    text = path.read_text(encoding="utf-8")
-    for item in read.traces:
-        assert verbatim_digest(text) not in str(item.observed)
-        assert text.strip() not in item.trajectory_bytes.decode()
