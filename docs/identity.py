@@ -195,8 +195,8 @@ def _counts(found: Found, total: int, apart: int) -> str:
     shown = [half_of(kind.half) for kind in found.kinds for _ in found.kinds[kind]]
     showing = ",\n".join(f"- {sum(name in half for half in shown)} show something of `{name}`" for name in COMPONENTS)
     return (
-        f"{traces} traces make {total} pairs; of {found.mixed} more each was made with more than one harness, and is\n"
-        f"compared with nothing. Of those\n\n{showing}.\n\n"
+        f"{traces} traces make {total} pairs. Traces in which one harness took over from another are compared with\n"
+        f"nothing (there: {found.mixed}). Of those in pairs\n\n{showing}.\n\n"
         f"{apart} pairs are said to be of two harnesses, by at least one component. No pair is said to be of one:\n"
         "no foreign file shows a harness whole."
     )
