@@ -10,7 +10,7 @@ of the numbered messages where they hold as many of the same roles, for these le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from tracemark import digest
 from tracemark.importers.finish import UnfitError
 from tracemark.importers.otel_parts import Message, messages
 from tracemark.importers.otel_spans import Span, nested
+from tracemark.importers.otel_tools import DEFINITIONS, are_whole, tools_of
 from tracemark.importers.otel_values import Lists, elements, is_null, parsed, plain
 
 T = TypeVar("T")
@@ -28,9 +29,7 @@ DETAILS = "gen_ai.client.inference.operation.details"
 REQUEST = "gen_ai.request."
 """Begins the names of the parameters of a request."""
 
-INVOCATION = "llm.invocation_parameters"
-"""OpenInference's parameters of a request, as one JSON text."""
-
+_INVOCATION = "llm.invocation_parameters"
 ASKED = ("gen_ai.request.model", "llm.request.model")
 """Attributes that name the model that was asked for."""
 
@@ -48,8 +47,6 @@ _CHOICE = "gen_ai.choice"
 _OF_MESSAGES = frozenset(("role", "content", "parts", "tool_calls", "messages", "text"))
 _OF_EVENTS = ("gen_ai.system", "gen_ai.provider.name", "event.name")
 _INSTRUCTIONS = "gen_ai.system_instructions"
-_DEFINITIONS = "gen_ai.tool.definitions"
-_DEFINITION = ("description", "parameters")
 
 
 def kind_of(span: Span) -> str:
@@ -87,6 +84,8 @@ class Call:
     """What else the API's reply held."""
     asked: dict[str, Any] = field(default_factory=dict)
     """The parameters of the request, without the model."""
+    asked_model: Any = None
+    """The model that was asked for; None when none is named."""
 
 
 class Reader:
@@ -109,14 +108,20 @@ class Reader:
             span.events.remove(details)
             for name, value in details.attributes.items():
                 span.raw.setdefault(name, value)
-        tools, is_whole = self._again(_DEFINITIONS, span, tools_of)
+        said = _invocation(span)
+        tools, is_whole = self._again(DEFINITIONS, span, tools_of)
+        if tools is None and isinstance(said.get("tools"), list):
+            tools = said.pop("tools")
+            is_whole = are_whole(tools)
         request, response = _of_api(span, "input.value", "messages"), _of_api(span, "output.value", "choices")
         sent = self._chosen(span, _sent(span, self._lists), request)
         replies = _replies(span, response)
         call = Call(span, self._again(_INSTRUCTIONS, span, system_of), sent, replies, tools, is_whole)
-        call.asked = _parameters(span)
+        model = said.pop("model", None)
+        call.asked_model = span.get(*ASKED) or model
+        call.asked = _parameters(span, said)
         if request is not None:
-            call.request = _left_of_request(span, request, tools)
+            call.request = _left_of_request(request, {"model": call.asked_model, **call.asked}, tools)
         if response is not None:
             call.response = response
         return call
@@ -331,61 +336,28 @@ def _role(one: Any) -> Any:
     return held.get("role") if isinstance(held, dict) else None
 
 
-def _left_of_request(span: Span, request: dict[str, Any], tools: list[Any] | None) -> dict[str, Any]:
+def _left_of_request(request: dict[str, Any], known: Mapping[str, Any], tools: list[Any] | None) -> dict[str, Any]:
     """Return the members of the API's request that are said nowhere else."""
-    known = parsed(span.get(INVOCATION))
-    known = known if isinstance(known, dict) else {}
     if tools is not None and "tools" in request and _same(request["tools"], tools):
         del request["tools"]
     return {name: value for name, value in request.items() if not (name in known and _same(value, known[name]))}
 
 
-def _parameters(span: Span) -> dict[str, Any]:
+def _invocation(span: Span) -> dict[str, Any]:
+    """Take OpenInference's parameters of a request; empty for none."""
+    if _INVOCATION not in span.raw:
+        return {}
+    said = parsed(plain(span.raw[_INVOCATION]))
+    if not isinstance(said, dict):
+        return {}
+    del span.raw[_INVOCATION]
+    return dict(said)
+
+
+def _parameters(span: Span, said: Mapping[str, Any]) -> dict[str, Any]:
     found = {name.removeprefix(REQUEST): plain(span.raw[name]) for name in span.under(REQUEST) if name not in ASKED}
-    said = parsed(span.get(INVOCATION))
-    if isinstance(said, dict):
-        found |= {name: value for name, value in said.items() if name not in ("model", "messages", "tools")}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in {**found, **said}.items() if value is not None}
 
 
 def _same(one: Any, other: Any) -> bool:
     return digest.canonical(one) == digest.canonical(other)
-
-
-def tools_of(span: Span) -> tuple[list[Any] | None, bool]:
-    """Take the tools that a span records, and whether they are whole; None for none."""
-    name = _DEFINITIONS
-    if not is_null(span.raw.get(name)):
-        found = elements(span.raw[name])
-        if found is None:
-            return None, False
-        del span.raw[name]
-        tools = [parsed(one) for one in plain_all(found)]
-        return tools, all(_is_whole(tool, _DEFINITION) for tool in tools)
-    for prefix in ("llm.tools", "llm.request.functions"):
-        numbered = nested(span, prefix)
-        if numbered:
-            tools = [_numbered_tool(one) for one in numbered]
-            return tools, all(_is_whole(tool, _DEFINITION[1:]) for tool in tools)
-    return None, False
-
-
-def _numbered_tool(one: Any) -> Any:
-    held = one.get("tool", one) if isinstance(one, dict) else one
-    schema = parsed(held.get("json_schema")) if isinstance(held, dict) else None
-    if isinstance(schema, dict):
-        return schema
-    if isinstance(held, dict) and isinstance(held.get("parameters"), str):
-        return {**held, "parameters": parsed(held["parameters"])}
-    return held
-
-
-def _is_whole(tool: Any, needs: Sequence[str]) -> bool:
-    """Return whether a definition holds what a model is told; a provider's own tool has no more than its name."""
-    if not isinstance(tool, dict):
-        return False
-    if tool.get("type") not in (None, "function"):
-        return True
-    inner = tool.get("function")
-    holder = inner if isinstance(inner, dict) else tool
-    return isinstance(holder.get("name"), str) and all(holder.get(name) is not None for name in needs)

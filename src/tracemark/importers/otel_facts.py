@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracemark import digest
-from tracemark.importers.otel_calls import ASKED, INVOCATION, REQUEST, Call
+from tracemark.importers.otel_calls import ASKED, REQUEST, Call
 from tracemark.importers.otel_spans import Span
-from tracemark.importers.otel_values import parsed, plain, time_of
+from tracemark.importers.otel_values import plain, time_of
 from tracemark.importers.usage import is_number
 
 USAGE = {
@@ -71,9 +71,7 @@ def decorate(step: dict[str, Any], call: Call, first: Call, others: list[Any]) -
 
 def model_of(call: Call) -> str | None:
     """Return the model that was asked for, else the one that answered; None when neither is named."""
-    said = parsed(call.span.get(INVOCATION))
-    asked = said.get("model") if isinstance(said, dict) else None
-    for name in (call.span.get(*ASKED), asked, call.span.get(*ANSWERED)):
+    for name in (call.asked_model, call.span.get(*ANSWERED)):
         if isinstance(name, str) and name:
             return name
     return None
@@ -84,8 +82,6 @@ def rest_of(call: Call, first: Call) -> dict[str, Any]:
     span = call.span
     placed = [*ASKED, *_SAID, *_MIME, *span.under(REQUEST)]
     placed += [name for name in PROVIDER if span.get(name) == first.span.get(name)]
-    if isinstance(parsed(span.get(INVOCATION)), dict):
-        placed.append(INVOCATION)
     placed += [name for name in ANSWERED if isinstance(plain(span.raw.get(name)), str)][:1]
     hidden = {name: span.raw.pop(name) for name in placed if name in span.raw}
     found = span.rest()

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tracemark.importers.finish import Draft, UnfitError
-from tracemark.importers.otel_calls import Call, Reader, plain_all, system_of, tools_of
+from tracemark.importers.otel_calls import Call, Reader, plain_all, system_of
 from tracemark.importers.otel_facts import ANSWERED, environment, model_of, rest_of
 from tracemark.importers.otel_outcome import ending, evaluations
 from tracemark.importers.otel_parts import Message, is_system, messages
 from tracemark.importers.otel_spans import Span, in_order
 from tracemark.importers.otel_steps import Steps, Tools, described, text_of_attribute
+from tracemark.importers.otel_tools import tools_of
 from tracemark.importers.otel_tree import Group, Tree, spans_of
 from tracemark.importers.otel_values import elements, time_of
 from tracemark.model.atif import VERSION

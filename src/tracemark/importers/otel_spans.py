@@ -11,6 +11,7 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ _NAMES = {
 _OTHER_NAMES = {name: names[1:] for name, names in _NAMES.items()}
 _SPAN = ("traceId", "trace_id", "spanId", "span_id", "startTimeUnixNano", "start_time_unix_nano", "attributes")
 _ERROR = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error")
+_NUMBERED = re.compile(r"(.+?)\.[0-9]+\.")
 _DEEPEST = 32
 _DIGITS = 20
 
@@ -85,8 +87,7 @@ class Span:
         self.end = _nanoseconds(member(span, "endTimeUnixNano"))
         self.raw = named(span.get("attributes", span if is_attributes(span) else None))
         """Attributes that were not taken, as they stand."""
-        self.is_numbered = any(".0." in name for name in self.raw)
-        """Whether an attribute is an element of a list."""
+        self._numbered: dict[str, list[str]] | None = None
         self.events = [_event(one) for one in listed(span.get("events")) if isinstance(one, dict)]
         """What happened in it; whoever reads one takes it out."""
 
@@ -104,6 +105,16 @@ class Span:
             if name in self.raw and (value := plain(self.raw[name])) is not None:
                 return value
         return None
+
+    def numbered(self, prefix: str) -> list[str]:
+        """Return the names of the attributes `prefix.N.…`, as they were when this was asked first."""
+        if self._numbered is None:
+            self._numbered = {}
+            for name in self.raw:
+                found = _NUMBERED.match(name)
+                if found is not None:
+                    self._numbered.setdefault(found[1], []).append(name)
+        return [name for name in self._numbered.get(prefix, ()) if name in self.raw]
 
     def under(self, prefix: str) -> list[str]:
         """Return the names of the attributes that begin with `prefix`."""
@@ -210,10 +221,8 @@ def nested(span: Span, prefix: str) -> list[Any]:
 
     Where one name stands for a value and for something that has members, none is taken.
     """
-    if not span.is_numbered:
-        return []
     tree: dict[str, Any] = {}
-    names = span.under(f"{prefix}.")
+    names = span.numbered(prefix)
     for name in names:
         *path, last = name[len(prefix) + 1 :].split(".")
         if len(path) > _DEEPEST:
