@@ -63,6 +63,8 @@ class Story:
         self._is_stale = False
         self._replied = False
         self._mark = ""
+        self._version: str | None = None
+        self._prompt: str | None = None
         self.meta: dict[str, Any] = {}
         """The first `session_meta`."""
         self.aside: list[dict[str, Any]] = []
@@ -125,24 +127,26 @@ class Story:
         if not self.meta:
             self.meta = payload
             self._mark = str(payload.get("timestamp", entry.time))
-            self.base_instructions = _instructions(payload)
+            self._version, self._prompt = _text(payload.get("cli_version")), _instructions(payload)
+            self.base_instructions = self._prompt
             if self.base_instructions:
                 said = {"role": "system", "content": self.base_instructions, "origin": "session_meta.base_instructions"}
                 self._conversation.add({**said, "timestamp": entry.time}, f"line {entry.number}")
             return
         other = payload.get("id") != self.meta.get("id")
         self.is_fork = self.is_fork or other
-        version, before = payload.get("cli_version"), self.meta.get("cli_version")
-        if isinstance(version, str) and isinstance(before, str) and version != before:
-            self._mix(f"version {version[:40]}, before it {before[:40]}")
-        if _instructions(payload) not in (None, self.base_instructions):
+        version, prompt = _text(payload.get("cli_version")), _instructions(payload)
+        if None not in (version, self._version) and version != self._version:
+            self._mix(f"version {str(version)[:40]}, before it {str(self._version)[:40]}")
+        if prompt not in (None, self._prompt):
             self._mix("another system prompt than before")
+        self._version, self._prompt = version or self._version, prompt or self._prompt
         if other or payload != self.meta:
             self._put_aside(entry)
 
     def _mix(self, words: str) -> None:
         said = f"step {len(self.steps) + bool(self._items) + 1}: {words}"
-        if said not in self.mixed:
+        if said not in self.mixed[-1:]:
             self.mixed.append(said)
 
     def _turn(self, entry: Entry) -> None:
@@ -272,10 +276,12 @@ class Story:
             return
         start = self._turns[max(0, len(self._turns) - number)]
         gone = self.steps[start:]
-        beside = [one for one in self.aside[:-1] if one["after"] > start]
-        kept = [one for one in self.aside[:-1] if one["after"] <= start]
-        self.aside = [*kept, {**self.aside[-1], "after": start}]
-        self.rolled_back.append({"after": start, "steps": gone, "records": beside})
+        told, beside = self.aside.pop(), []
+        # the numbers never fall along the list, so what is beside the turns stands at its end
+        while self.aside and self.aside[-1]["after"] > start:
+            beside.append(self.aside.pop())
+        self.aside.append({**told, "after": start})
+        self.rolled_back.append({"after": start, "steps": gone, "records": beside[::-1]})
         self._repairs.append("turns that were rolled back: put aside")
         del self.steps[start:]
         del self._turns[max(0, len(self._turns) - number) :]
