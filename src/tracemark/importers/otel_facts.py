@@ -34,7 +34,7 @@ PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system
 
 _COUNTS = ("gen_ai.usage.", "llm.token_count.", "llm.usage.")
 _SAID = ("gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
-_MIME = ("input.mime_type", "output.mime_type")
+_PLACED = frozenset((*ASKED, *_SAID, "input.mime_type", "output.mime_type"))
 
 
 def decorate(step: dict[str, Any], call: Call, first: Call, others: list[Any]) -> None:
@@ -79,14 +79,13 @@ def model_of(call: Call) -> str | None:
 
 def rest_of(call: Call, first: Call) -> dict[str, Any]:
     """Return what of a call's span has no place of its own, and is not said by the first call of the run."""
-    span = call.span
-    placed = [*ASKED, *_SAID, *_MIME, *span.under(REQUEST)]
-    placed += [name for name in PROVIDER if span.get(name) == first.span.get(name)]
-    placed += [name for name in ANSWERED if isinstance(plain(span.raw.get(name)), str)][:1]
-    hidden = {name: span.raw.pop(name) for name in placed if name in span.raw}
-    found = span.rest()
-    span.raw |= hidden
-    return found
+    raw = call.span.raw
+    hidden = {name for name in raw if name in _PLACED or name.startswith(REQUEST)}
+    hidden.update(name for name in PROVIDER if name in raw and raw[name] == first.span.raw.get(name))
+    answered = next((name for name in ANSWERED if name in raw), None)
+    if answered is not None and isinstance(plain(raw[answered]), str):
+        hidden.add(answered)
+    return call.span.rest(hidden)
 
 
 def environment(spans: Iterable[Span]) -> tuple[dict[str, Any], list[Any]]:

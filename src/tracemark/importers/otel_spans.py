@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from tracemark.importers.finish import UnfitError
@@ -131,8 +132,8 @@ class Span:
         said = self.get("error.type"), _status(self).get("message")
         return ": ".join(word for word in said if isinstance(word, str) and word)
 
-    def rest(self) -> dict[str, Any]:
-        """Return what was not taken, under the names that it has in the source."""
+    def rest(self, hidden: AbstractSet[str] = frozenset()) -> dict[str, Any]:
+        """Return what was not taken, under the names that it has in the source, without the attributes `hidden`."""
         span = self.entry.span
         if is_attributes(span):
             found: dict[str, Any] = {}
@@ -140,8 +141,9 @@ class Span:
             found = {name: value for name, value in span.items() if name not in _TAKEN and value not in (None, "")}
             if not isinstance(span.get("attributes"), (list, dict, type(None))):
                 found["attributes"] = span["attributes"]
-        if self.raw:
-            found["attributes"] = {name: plain(value) for name, value in self.raw.items()}
+        left = {name: plain(value) for name, value in self.raw.items() if name not in hidden}
+        if left:
+            found["attributes"] = left
         if self.events:
             found["events"] = [event.described() for event in self.events]
         return found

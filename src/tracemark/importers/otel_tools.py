@@ -39,7 +39,7 @@ def are_whole(tools: Sequence[Any], needs: Sequence[str] = ("description", "para
 
     Args:
         tools: definitions as they are recorded.
-        needs: members that a function's definition must have: those that the convention lets instrumentations leave out.
+        needs: members that a function's definition must have, since the convention lets them be left out.
     """
     return all(_is_whole(tool, needs) for tool in tools)
 
