@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,9 @@ def test_an_answer_without_any_call_stands_by_itself() -> None:
     assert (step["source"], step["message"]) == ("system", "")
     assert step["observation"]["results"][0]["content"] == "/w"
     assert "source_call_id" not in step["observation"]["results"][0]
+    value = [{**sample("session.json")[8], "tool_call_metadata": {"tool_call_id": "c-9"}, "cause": 99}]
+    [step] = steps(value)
+    assert step["observation"]["results"][0]["extra"]["original_call_id"] == "c-9"
     assert any("not there" in note for note in item.source["repairs"])
 
 
@@ -158,10 +162,10 @@ def test_what_the_agent_saw_in_a_form_that_no_event_holds_is_marked() -> None:
     assert all(one["extra"]["content_missing"] for one in made[3]["observation"]["results"])
 
     def looked(value: Any) -> None:
-        value[5]["observation"] = "read"
+        value[5]["observation"], value[8]["observation"] = "read", "think"
 
-    first, _ = steps(changed(sample("session.json"), looked))[3]["observation"]["results"]
-    assert "content_missing" not in first["extra"]
+    for one in steps(changed(sample("session.json"), looked))[3]["observation"]["results"]:
+        assert "content_missing" not in one["extra"]
 
 
 def test_events_that_no_model_saw_are_no_steps() -> None:
@@ -176,6 +180,17 @@ def test_condensed_history_is_a_change_of_the_context() -> None:
     step = steps(sample("session.json"))[5]
     assert step["extra"]["context_management"] == {"type": "compaction", "boundary": "replace"}
     assert step["extra"]["args"] == {"forgotten_events_start_id": 4, "forgotten_events_end_id": 6, "summary_offset": 2}
+
+
+def test_a_summary_that_is_an_observation_is_one_too() -> None:
+    told = {"id": 12, "source": "agent", "observation": "condense", "content": "It looked.", "extras": {}}
+    step = steps([*sample("session.json"), told])[7]
+    assert (step["source"], step["message"]) == ("system", "It looked.")
+    assert step["extra"]["context_management"]["boundary"] == "replace"
+
+
+def test_a_session_without_calls_does_not_show_which_prompt_was_sent() -> None:
+    assert forms(trace(sample("session.json")[:2])) == {"tool_bindings": {"execute_bash": "schema", "finish": "schema"}}
 
 
 def test_the_system_event_names_tools_version_and_class() -> None:
@@ -430,6 +445,14 @@ def test_calls_of_one_response_are_one_step_and_answers_find_them() -> None:
     marks = {one["source_call_id"]: one["extra"].get("content_missing") for one in step["observation"]["results"]}
     assert marks == {"k-1": True, "k-2": None}
 
+    def failed(value: Any) -> None:
+        value[4]["observation"]["is_error"] = True
+        value[3]["thought"] = [{"type": "text", "text": "And again."}]
+
+    step = steps(changed(sdk(), failed))[2]
+    assert all(one["extra"]["content_missing"] for one in step["observation"]["results"])
+    assert (step["message"], step["extra"]["thought"]) == ("I look twice.", "And again.")
+
 
 def test_the_context_of_a_conversation_is_no_part_of_the_prompt() -> None:
     def other(value: Any) -> None:
@@ -475,6 +498,15 @@ def test_an_error_ends_a_conversation_unless_it_is_a_limit() -> None:
     value = [json.loads(line) for line in (HERE / "lines/events.jsonl").read_text(encoding="utf-8").splitlines()]
     value[-1].update(code="MaxIterationsReached", detail="")
     assert trace(value).outcome["status"] == "unknown"
+
+
+def test_a_state_that_an_event_tells_is_used_where_no_file_does() -> None:
+    state = {**sample("sdk/base_state.json"), "max_iterations": 7}
+    update = {"kind": "ConversationStateUpdateEvent", "id": "u", "source": "environment", "key": "full_state"}
+    item = trace([*sdk(), {**update, "value": state}])
+    assert item.trajectory["session_id"] == "0000-1111"
+    assert setting(item, "max_iterations") == digest.of(7)
+    assert "secret" not in item.trajectory_bytes.decode()
 
 
 def test_a_state_of_another_conversation_is_not_used(tmp_path: Path) -> None:
@@ -530,6 +562,18 @@ def test_ten_comes_behind_nine(tmp_path: Path) -> None:
         (tmp_path / f"s_events_{number}.json").write_text(json.dumps(event), encoding="utf-8")
     [item] = map(checked, of_folder(tmp_path))
     assert [step["message"] for step in item.trajectory["steps"]] == ["0", "9", "10"]
+
+
+def test_files_of_single_events_in_an_archive_are_no_sessions(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "session.zip", "w") as archive:
+        for number in (0, 1):
+            archive.write(HERE / f"ab12/events/{number}.json", f"events/{number}.json")
+        archive.write(HERE / "session.json", "session.json")
+    refused, also, item = of_folder(tmp_path)
+    for one in (refused, also):
+        assert isinstance(one, Refused)
+        assert (one.code, "unpack" in one.message) == ("record-unfit", True)
+    assert len(checked(item).trajectory["steps"]) == 7
 
 
 def test_two_sessions_of_one_folder_are_two_records(tmp_path: Path) -> None:

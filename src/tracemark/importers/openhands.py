@@ -34,7 +34,7 @@ system event with other content makes the run mixed. Of handlers nothing is held
 labels.
 
 Known limits: sub-conversations of the SDK are files of their own and are not put together; files of single events are
-one record only in a plain folder, not in an archive; the prompt of tools that hold no schemas stays unknown.
+one record only in a plain folder, and are refused in an archive; tools that are held without schemas stay unknown.
 """
 
 from __future__ import annotations
@@ -131,6 +131,8 @@ class OpenHandsImporter(Importer):
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
         try:
+            if record.context.archive is not None and openhands_session.is_event(document.value):
+                raise UnfitError("one event of a session: unpack the archive, in a folder its files are one record")
             session = openhands_session.session_of(document.value)
             if session is None:
                 raise UnfitError("it holds no event of OpenHands")
