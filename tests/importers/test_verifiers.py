@@ -483,6 +483,12 @@ def test_what_is_no_graph_is_refused(nodes: Any, words: str) -> None:
     assert words in refused.message
 
 
+def test_a_newer_version_is_refused() -> None:
+    refused = refusal(episode(graph(), graph(version=2)))
+    assert refused.code == "newer-format"
+    assert "version 2" in refused.message
+
+
 def test_a_star_of_long_branches_is_refused_before_it_is_unrolled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifiers_graph, "MESSAGES", 100)
     path = [node(None, USER), *(node(index, USER) for index in range(20))]

@@ -133,6 +133,9 @@ class VerifiersImporter(Importer):
         elif "completion" not in value and ("nodes" in value or "traces" in value):
             try:
                 runs = verifiers_graph.runs(document)
+            except verifiers_graph.NewerError as error:
+                yield refuse("newer-format", document, str(error))
+                return
             except UnfitError as error:
                 yield refuse(UNFIT, document, str(error))
                 return

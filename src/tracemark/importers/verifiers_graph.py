@@ -34,9 +34,14 @@ CONFIG = "config.toml"
 MESSAGES = 1_000_000
 """Messages that the branches of one trace may have together: many branches off a long path are as many copies of it."""
 
+_VERSION = 1
 _LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens")
 _NOTHING: Mapping[str, Any] = {}
 _OF_NODE = ("parent", "message", "timestamp", "sampled", "tools")
+
+
+class NewerError(ValueError):
+    """A version of the format that is not known."""
 
 
 class Branch(NamedTuple):
@@ -61,12 +66,16 @@ def runs(document: Document) -> Iterator[Branch]:
 
     Raises:
         UnfitError: when it is no episode and no trace.
+        NewerError: when a trace is of a version that is not known.
     """
     value: dict[str, Any] = document.value
     traces: Any = [value] if "nodes" in value else value["traces"]
     episode = _NOTHING if "nodes" in value else {name: one for name, one in value.items() if name != "traces"}
     if not isinstance(traces, list) or not all(isinstance(trace, dict) for trace in traces):
         raise UnfitError("traces is no list of traces")
+    for version in (trace.get("version") for trace in traces):
+        if type(version) is int and version > _VERSION:
+            raise NewerError(f"version {str(version)[:40]} of traces is newer than the one that is read ({_VERSION})")
     leaves = [(trace, _leaves(trace)) for trace in traces]
     return _branches(document, episode, leaves)
 
