@@ -262,7 +262,10 @@ def test_actions_without_a_response_are_calls_that_no_model_wrote() -> None:
     assert step["tool_calls"][0]["arguments"] == {"command": "echo hi"}
     assert step["observation"]["results"][0]["content"] == "hi"
     assert item.run["rendered"] is True
-    assert item.source["repairs"] == ["calls known only as the actions that were made of them"]
+    assert item.source["repairs"] == [
+        "tool calls without an id: named after their event",
+        "calls known only as the actions that were made of them",
+    ]
 
 
 @pytest.mark.parametrize("name", ["content", "openhands_version", "agent_class"])
@@ -536,6 +539,25 @@ def test_events_of_a_kind_that_nobody_knows_may_have_been_seen() -> None:
     assert (step["source"], step["extra"]["event_type"]) == ("system", "HookEvent")
 
 
+def test_roles_and_ids_that_nobody_names_are_said_to_be_made() -> None:
+    item = trace(sample("items.json"))
+    assert [step["source"] for step in item.trajectory["steps"][:2]] == ["user", "agent"]
+    assert item.trajectory["steps"][1]["tool_calls"][0]["tool_call_id"] == "event_a-1"
+    assert item.source["repairs"][:2] == [
+        "messages without a role: that of their source",
+        "tool calls without an id: named after their event",
+    ]
+
+
+def test_events_without_ids_are_read_too() -> None:
+    value = sample("old_pairs.json")
+    for pair in value["history"]:
+        for event in pair:
+            event.pop("id", None)
+    made = steps(value)
+    assert [call["tool_call_id"] for step in made for call in step.get("tool_calls", [])] == ["call_2_1", "call_4_1"]
+
+
 def test_what_is_no_event_is_kept_beside_the_conversation() -> None:
     notes = trace(sample("items.json")).trajectory["extra"]["events"]
     assert notes == [
@@ -719,7 +741,7 @@ def test_a_wrong_type_anywhere_gives_a_trace_or_a_refusal(name: str, data: st.Da
         holder = value
         for part in path[:-1]:
             holder = holder[part]
-        holder[path[-1]] = data.draw(ODD)
+        holder[path[-1]] = copy.deepcopy(data.draw(ODD))
         if not places(value):
             break
     for item in IMPORTER.read(Record(json.dumps(value).encode(), "a.json", "a.json")):

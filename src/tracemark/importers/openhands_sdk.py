@@ -51,6 +51,7 @@ _AS_SEEN = frozenset({"FileEditorObservation", "FinishObservation", "StrReplaceE
 _SOURCES = {"user": "user", "agent": "assistant", "environment": "user", "hook": "user"}
 _TOTALS = ("stats", "full_state")
 _MADE = "calls known only as the actions that were made of them"
+_ROLE = "messages without a role: that of their source"
 _NOT_FOUND = object()
 
 
@@ -162,6 +163,7 @@ class Events:
         role = said if isinstance(said, str) and said in SPEAKERS else None
         if said is None and isinstance(source, str):
             role = _SOURCES.get(source)
+            self.story.repairs.append(_ROLE)
         if role is None:
             raise UnknownRoleError(f"a MessageEvent of {str(source)[:40]!r} has the role {str(said)[:40]!r}")
         added = event.get("extended_content")
@@ -192,7 +194,7 @@ class Events:
         said = next((one for one in (event.get("tool_call_id"), call.get("id")) if isinstance(one, str)), None)
         self.facts.converted |= is_converted(said)
         self.facts.native |= said is not None and not is_converted(said)
-        said = said or f"event_{event.get('id')}"
+        said = said or self.story.made_id(event)
         named = (call.get("name"), event.get("tool_name"))
         name = next((one for one in named if isinstance(one, str)), None)
         arguments = call.get("arguments", _NOT_FOUND)
@@ -208,7 +210,7 @@ class Events:
         known["event"] = without_null(event, *_OF_CALL) or None
         entry.calls[len(calls) - 1] = known
         keys = [f"event {event['id']}"] if isinstance(event.get("id"), str) else []
-        self.story.name_call(entry, said, *keys, f"call {said}")
+        self.story.name_call(entry, said, *keys, *([] if said is None else [f"call {said}"]))
 
     def _reply(self, event: dict[str, Any]) -> Entry:
         """Return the reply that a call is part of: the latest one, if it is of the same response, else a new one."""

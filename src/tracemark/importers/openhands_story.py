@@ -26,6 +26,7 @@ CONDENSED = {"type": "compaction", "boundary": "replace"}
 """`extra.context_management` where earlier messages were left out of what the model is sent."""
 
 _ORPHAN = "answers to calls that are not there: put under system steps of their own"
+_NAMED = "tool calls without an id: named after their event"
 _LATE = "answers that stood in front of their call, or behind what followed it: put behind the call"
 
 
@@ -122,6 +123,13 @@ class Story:
         """Add an event that no model saw; of an object, its null members are left out."""
         body = without_null(event) if isinstance(event, dict) else {"original_event": event}
         self.add(Entry("note", body))
+
+    def made_id(self, event: Mapping[str, Any]) -> str | None:
+        """Return an id for the call that an event is, where no other is known; None when the event has none."""
+        if event.get("id") is None:
+            return None
+        self.repairs.append(_NAMED)
+        return f"event_{event['id']}"
 
     def name_call(self, entry: Entry, said: Any, *keys: str) -> None:
         """Let answers that refer to one of `keys` go to the call that its producer named `said`."""

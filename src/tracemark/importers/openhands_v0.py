@@ -179,7 +179,8 @@ class Events:
         response, metadata = _response(event), mapping(event.get("tool_call_metadata"))
         said = metadata.get("tool_call_id")
         if response is None:
-            entry, said = self._made(event, args, metadata), said or f"event_{event.get('id')}"
+            said = said or self.story.made_id(event)
+            entry = self._made(event, args, metadata, said)
         else:
             entry = self._reply(event, response, acts=said)
         position = _position(entry.body.get("tool_calls"), said)
@@ -198,14 +199,14 @@ class Events:
             self.facts.children.append(child)
             self._child = child, _key(event["id"])
 
-    def _made(self, event: dict[str, Any], args: Mapping[str, Any], metadata: Mapping[str, Any]) -> Entry:
+    def _made(self, event: dict[str, Any], args: Mapping[str, Any], metadata: Mapping[str, Any], said: Any) -> Entry:
         """Return the reply of which only the action is known that was made of it."""
         self.story.repairs.append(_MADE)
         self.facts.made = True
         name = metadata.get("function_name")
         arguments = {name: value for name, value in args.items() if name not in _OF_PROGRAM}
         call = {
-            "id": metadata.get("tool_call_id") or f"event_{event.get('id')}",
+            "id": said,
             "function": {"name": name if isinstance(name, str) else event["action"], "arguments": arguments},
         }
         body = {"role": "assistant", "content": args.get("thought"), "tool_calls": [call], **_told(event)}
