@@ -336,6 +336,23 @@ def test_tools_are_equal_in_whatever_form_they_are_recorded(attributes: Json) ->
     assert one["tool_bindings"] == other["tool_bindings"]
 
 
+def test_tools_among_the_parameters_of_a_request_are_its_tools() -> None:
+    held = {"llm.invocation_parameters": json.dumps({"model": "m", "temperature": 0, "tools": [TOOL]})}
+    item = trace(chat(1, [ASKED], DONE, **held))
+    assert item.trajectory["agent"]["tool_definitions"] == [TOOL]
+    assert (item.run["sampling"], item.run["model"]) == ({"temperature": 0}, {"name": "m"})
+
+
+def test_a_tools_span_is_not_that_of_a_call_in_a_copied_history() -> None:
+    item = trace(
+        agent(),
+        chat(1, HISTORY, CALL, parent=AGENT),
+        tool(2, parent=AGENT, gen_ai__tool__call__result="own"),
+        chat(3, [*HISTORY, CALL, ANSWER], DONE, parent=AGENT),
+    )
+    assert [(step, raw["output"]) for step, raw, _ in item.content.raw_outputs] == [(3, "own")]
+
+
 def test_what_a_tool_gave_stands_beside_what_the_model_saw() -> None:
     [result] = trace(*run()).trajectory["steps"][1]["observation"]["results"]
     assert (result["content"], result["extra"]) == ("on its way", {"raw_output": {"state": "on its way"}})
@@ -409,6 +426,34 @@ def test_a_history_that_does_not_go_on_makes_the_run_mixed(sent: list[Any]) -> N
     item = trace(agent(), run()[1], chat(3, sent, DONE, parent=AGENT))
     [words] = item.mixed
     assert words.endswith("the model was sent other messages than stand in front of it")
+    assert told(item).count(("user", "Where is it?")) == 1
+
+
+def test_a_reply_is_known_again_in_another_form() -> None:
+    function = {"name": "look_up", "arguments": '{"order": 7}'}
+    called = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+    halves = [{"type": "text", "content": "On its "}, {"type": "text", "content": "way."}]
+    item = trace(
+        agent(),
+        chat(1, [ASKED], called, parent=AGENT),
+        chat(2, [ASKED, CALL, ANSWER], {"role": "assistant", "parts": halves}, parent=AGENT),
+        chat(3, [ASKED, called, ANSWER, DONE, text("user", "When?")], text("assistant", "Soon."), parent=AGENT),
+    )
+    assert (item.mixed, len(item.trajectory["steps"])) == ((), 5)
+
+
+def test_a_message_may_answer_and_ask() -> None:
+    both = {"role": "user", "parts": [*ANSWER["parts"], {"type": "text", "content": "When?"}]}
+    item = trace(agent(), run()[1], chat(3, [ASKED, CALL, both], DONE, parent=AGENT))
+    assert [source for source, _ in told(item)] == ["user", "agent", "user", "agent"]
+    assert item.trajectory["steps"][1]["observation"]["results"][0]["content"] == "on its way"
+
+
+def test_an_attribute_that_is_a_value_and_has_members_is_left_as_it_stands() -> None:
+    for names in (("x.0.b", "x.0.b.c"), ("x.0.b.c", "x.0.b")):
+        held = {name.replace("x", "gen_ai.prompt"): "v" for name in names}
+        item = trace(chat(1, [ASKED], DONE, **held))
+        assert item.trajectory["steps"][-1]["extra"]["span"]["attributes"] == held
 
 
 # which spans are a run
@@ -480,7 +525,25 @@ def test_without_agents_each_conversation_is_a_run() -> None:
     other = chat(4, [{"role": "user", "parts": [{"type": "text", "content": "Hello"}]}], DONE)
     items = traces(export(*bare, other))
     assert [len(item.trajectory["steps"]) for item in items] == [3, 2]
+    assert told(items[1]) == [("user", "Hello"), ("agent", "On its way.")]
     assert all(item.mixed == () for item in items)
+
+
+def text(role: str, said: str) -> Json:
+    return {"role": role, "parts": [{"type": "text", "content": said}]}
+
+
+def test_a_conversation_that_branches_without_an_agent_is_two() -> None:
+    first, other = [ASKED, DONE, text("user", "When?")], [ASKED, DONE, text("user", "Why?")]
+    items = traces(
+        export(
+            chat(1, [ASKED], DONE),
+            chat(2, first, text("assistant", "Soon.")),
+            chat(3, other, text("assistant", "So.")),
+        )
+    )
+    assert [told(item)[-1][1] for item in items] == ["Soon.", "So."]
+    assert [step.get("is_copied_context") for step in items[1].trajectory["steps"]] == [None, True, None, None]
 
 
 def test_the_same_question_twice_without_an_agent_is_two_conversations() -> None:
@@ -554,6 +617,18 @@ def test_an_evaluation_of_one_call_is_no_verdict_on_the_run() -> None:
     assert item.trajectory["steps"][-1]["extra"]["evaluations"] == [{"score.label": "pass"}]
 
 
+def test_an_evaluation_of_the_only_call_is_the_verdict() -> None:
+    passed = event("gen_ai.evaluation.result", **{"gen_ai.evaluation.score.label": "pass"})
+    assert trace({**chat(1, [ASKED], DONE), "events": [passed]}).outcome["status"] == "success"
+
+
+def test_an_evaluation_around_several_conversations_is_the_verdict_of_none() -> None:
+    passed = event("gen_ai.evaluation.result", **{"gen_ai.evaluation.score.label": "pass"})
+    around = span(9, {"http.route": "/"}, events=[passed])
+    items = traces(export(around, *(chat(n, [ASKED], DONE, parent=around["spanId"]) for n in (1, 2))))
+    assert [item.outcome["status"] for item in items] == ["unknown", "unknown"]
+
+
 def test_the_table_of_verdicts_names_every_status() -> None:
     assert {status for _, status in SUCCESS} == {"success", "failure", "error", "unknown"}
 
@@ -611,6 +686,14 @@ def test_lines_of_single_spans_are_put_together(inbox: Inbox) -> None:
     assert told(inbox.read().only) == told(trace(*run()))
 
 
+def test_each_trace_of_a_document_has_a_digest_of_its_own() -> None:
+    other = [{**one, "traceId": "0" * 31 + "1"} for one in run()]
+    items = traces(export(*run(), *other))
+    assert [item.where for item in items] == [f"a.json#{TRACE}", f"a.json#{'0' * 31}1"]
+    assert len({item.source["raw"] for item in items}) == 2
+    assert [told(item) for item in items] == [told(trace(*run()))] * 2
+
+
 def test_a_trace_alone_in_its_document_is_that_document(inbox: Inbox) -> None:
     path = inbox.write("a.json", export(*run()))
     item = inbox.read().only
@@ -654,6 +737,14 @@ def test_messages_that_an_exporter_cut_are_refused_and_not_taken_for_a_text() ->
     item = refusal(export(span(1, {"gen_ai.operation.name": "chat", "gen_ai.input.messages": cut})))
     assert item.code == "record-unfit"
     assert "it was cut" in item.message
+
+
+def test_a_history_that_goes_on_badly_is_refused_though_its_beginning_was_read() -> None:
+    held = json.dumps([ASKED])
+    made = [chat(n, [], DONE, parent=AGENT) for n in (1, 2)]
+    for one, sent in zip(made, (held, held[:-1] + ",]"), strict=True):
+        one["attributes"][1]["value"] = {"stringValue": sent}
+    assert "it was cut" in refusal(export(agent(), *made)).message
 
 
 @pytest.mark.parametrize("role", ["narrator", 7, None, ["user"]])
