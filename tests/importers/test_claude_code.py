@@ -161,6 +161,12 @@ def test_a_call_id_that_is_used_again_is_made_unique_and_answered_in_order() -> 
     assert [step["observation"]["results"][0]["content"] for step in made] == ["one", "two"]
 
 
+def test_of_two_open_calls_with_one_id_the_first_is_answered_first() -> None:
+    calls = [rec("a1", None, reply("m1", use("t1"))), rec("a2", "a1", reply("m2", use("t1")))]
+    made = steps(*calls, rec("u1", "a2", [result("t1", "one"), result("t1", "two")]))
+    assert [step["observation"]["results"][0]["content"] for step in made] == ["one", "two"]
+
+
 def test_arguments_that_are_no_object_are_kept_as_they_are() -> None:
     call = {**use("t1"), "input": "not json"}
     [entry] = steps(rec("a1", None, reply("m1", call)))[0]["tool_calls"]

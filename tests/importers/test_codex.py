@@ -169,6 +169,7 @@ def test_tokens_are_those_of_the_reply_and_a_repeated_report_says_nothing() -> N
     assert [step["metrics"]["prompt_tokens"] for step in made["steps"] if "metrics" in step] == [80, 120]
     assert made["steps"][4]["metrics"]["cached_tokens"] == 40
     assert made["final_metrics"]["total_prompt_tokens"] == 240
+    assert "token_count" not in str(made["extra"]["records"])
 
 
 def test_events_that_repeat_a_text_are_dropped_and_others_are_kept() -> None:

@@ -27,7 +27,9 @@ the step and both versions. So is one in which the names of the tools on offer c
 
 Steps that came from another session (copied history, `forkedFrom`) are `is_copied_context`. What the program wrote in
 the model's place (an error of the API) has `llm_call_count` 0. Known limits: of several models none is the run's, and
-each step names its own; of sessions that a plan or `/clear` spread over several files (one `slug`) each is a trace.
+each step names its own; of sessions that a plan or `/clear` spread over several files (one `slug`) each is a trace. A
+session that was ingested while it went on is stored as it was, and when it is ingested again the longer one is another
+trace.
 """
 
 from __future__ import annotations

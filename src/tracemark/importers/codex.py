@@ -25,8 +25,10 @@ workspace's own (AGENTS.md) and is not used. Schemas of tools are not stored. Or
 are labels.
 
 A summary in place of the reasoning was not written by the model: such a trace counts as `run.rendered`. Known limits: a
-history that was copied with new times cannot be told; the session is then a `continuation`. What a search or an image
-tool of the model's server gave stands in `extra.output`, for there is no answer to such a call.
+history that was copied with new times cannot be told; the session is then a `continuation`. A session that was resumed
+under another version may not say so. What a search or an image tool of the model's server gave stands in
+`extra.output`, for there is no answer to such a call. A session that was ingested while it went on is stored as it was,
+and when it is ingested again the longer one is another trace.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ UNREAD = "line-unread"
 _HEADS = 20
 _SHOWN = 5
 _CHANGES = 20
-_TRIED = 64
+_TRIED = 32
 _INNER = re.compile(rb'\{\s*"')
 
 
@@ -176,9 +176,8 @@ def _glued(rest: bytes) -> Line | None:
     for match in islice(_INNER.finditer(rest, 1), _TRIED):
         raw = rest[match.start() :]
         try:
-            value = digest.loads(raw).value
+            # what begins with this bracket is an object
+            return Line(0, digest.loads(raw).value, raw)
         except NotJSONError:
             continue
-        if isinstance(value, dict):
-            return Line(0, value, raw)
     return None
