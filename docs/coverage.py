@@ -3,7 +3,7 @@
     python docs/coverage.py            write it
     python docs/coverage.py --check    end with 1 when it differs
 
-Every file group of the formats that are read so far is ingested by the verb that users run, and the page is made from
+Every file group is ingested by the verb that users run, and the page is made from
 the reports, from what was stored, and from the collection's list of origins. A group is the files of one producer in
 one folder. Where the collection is absent the script says so and ends with 0, because then nothing can be compared.
 """
@@ -32,8 +32,6 @@ PAGE = ROOT / "docs" / "reference" / "coverage.md"
 TRACES = ROOT.parent / "shared" / "traces"
 PROVENANCE = TRACES / "PROVENANCE.tsv"
 """Where each file of the collection comes from, a line for each."""
-FOLDERS = ("atif", "atif_nonconforming", "harbor_trial_dir", "openai_chat")
-"""The folders of the formats that are read so far, in the order in which they are ingested."""
 
 _TEXT = """\
 # Coverage
@@ -56,6 +54,7 @@ Each at the commits named, as it was there, but for what the last column says.
 
 - *traces* were stored for the first time, *duplicates* were known from a file before, *strengthened* were known too and
   now have facts that the file before did not hold (a trial's `result.json`);
+- *beside* are files that hold no trace and are read with those that do (settings, tables of contents);
 - *repaired* traces were altered to fit ATIF v1.8, and name every change in `source.repairs`;
 - *parts* are sub-agents' documents and continuations, which are no runs of their own.
 """
@@ -102,6 +101,10 @@ class Group:
         """Return a count of the report; 0 where nothing could be read."""
         return 0 if self.report is None else int(getattr(self.report, member))
 
+    def beside(self) -> int:
+        """Return how many files hold no trace and are read with others."""
+        return 0 if self.report is None else self.report.finding_counts.get("file-beside", 0)
+
     def repaired(self) -> int:
         """Return how many traces name repairs."""
         return sum("repairs" in line["source"] for line in self.lines)
@@ -124,9 +127,14 @@ def refused(root: Path) -> list[dict[str, Any]]:
     return sorted(records, key=lambda record: str(record["where"]))
 
 
+def folders() -> list[str]:
+    """Return the folders of the collection, in the order in which they are ingested: that of their names."""
+    return sorted(path.name for path in TRACES.iterdir() if path.is_dir())
+
+
 def groups() -> Iterator[Group]:
     """Yield every group in order, not yet ingested."""
-    for folder in FOLDERS:
+    for folder in folders():
         owners: dict[str, list[Path]] = {}
         for path in sorted((TRACES / folder).iterdir()):
             owners.setdefault(path.name.partition("__")[0], []).append(path)
@@ -136,17 +144,36 @@ def groups() -> Iterator[Group]:
 
 def page(found: list[Group]) -> str:
     """Return the page."""
-    folders = ", ".join(f"`{folder}/`" for folder in FOLDERS)
-    lines = [_TEXT.format(folders=folders, origins="".join(_origins([group.name for group in found]))), "\n"]
+    named = ", ".join(f"`{folder}/`" for folder in folders())
+    lines = [_TEXT.format(folders=named, origins="".join(_origins([group.name for group in found]))), "\n"]
     counted = ("ingested", "duplicates", "strengthened", "contested")
     rows: list[list[Any]] = [
-        [f"`{group.name}`", group.files, *map(group.count, counted), _codes(group), group.repaired(), group.parts()]
+        [
+            f"`{group.name}`",
+            group.files,
+            *map(group.count, counted),
+            _codes(group),
+            group.beside(),
+            group.repaired(),
+            group.parts(),
+        ]
         for group in found
     ]
-    sums = [sum(row[column] for row in rows) for column in (1, 2, 3, 4, 5, 7, 8)]
+    sums = [sum(row[column] for row in rows) for column in (1, 2, 3, 4, 5, 7, 8, 9)]
     sums.insert(5, sum(len(group.refused) for group in found))
     total = ["**all**", *(f"**{number}**" for number in sums)]
-    header = ["files of", "files", "traces", "duplicates", "strengthened", "contested", "refused", "repaired", "parts"]
+    header = [
+        "files of",
+        "files",
+        "traces",
+        "duplicates",
+        "strengthened",
+        "contested",
+        "refused",
+        "beside",
+        "repaired",
+        "parts",
+    ]
     lines += _table(header, [*rows, total])
     reasons = [[f"`{r['where']}`", f"`{r['code']}`", str(r["message"])] for group in found for r in group.refused]
     if reasons:
