@@ -464,7 +464,10 @@ def test_the_context_of_a_conversation_is_no_part_of_the_prompt() -> None:
     one, two = trace(sdk()), trace(changed(sdk(), other))
     assert one.observed == two.observed
     assert one.trajectory["steps"][0]["message"] == two.trajectory["steps"][0]["message"]
-    assert two.trajectory["steps"][0]["extra"]["system_event"]["dynamic_context"]["text"] == "Today is Monday."
+    step = two.trajectory["steps"][0]
+    assert step["extra"]["system_event"]["dynamic_context"]["text"] == "Today is Monday."
+    # what the model was sent was more than the message
+    assert step["extra"]["content_missing"] is True
 
 
 def test_tools_without_schemas_are_kept_and_show_nothing() -> None:
@@ -509,7 +512,9 @@ def test_a_state_that_an_event_tells_is_used_where_no_file_does() -> None:
     item = trace([*sdk(), {**update, "value": state}])
     assert item.trajectory["session_id"] == "0000-1111"
     assert setting(item, "max_iterations") == digest.of(7)
-    assert "secret" not in item.trajectory_bytes.decode()
+    secrets = trace([*sdk(), {**update, "key": "secret_registry", "value": state["secret_registry"]}])
+    for one in (item, secrets):
+        assert "secret" not in one.trajectory_bytes.decode()
 
 
 def test_a_state_of_another_conversation_is_not_used(tmp_path: Path) -> None:

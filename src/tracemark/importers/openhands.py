@@ -21,8 +21,9 @@ calls known only as actions that were made of them (`run.rendered`).
 
 What a tool gave is not what the agent saw of it: OpenHands adds exit codes, folders and headers, and cuts long output,
 and no event holds the result. Such answers are marked `content_missing` in their `extra`; recalled knowledge, errors
-and commands of others, which the agent saw as texts that no event holds, are events (`event_type`). A run with any of
-them is kept from training rows of what the agent saw, so that is nearly every run of the first generation.
+and commands of others, which the agent saw as texts that no event holds, are events (`event_type`); and a prompt is
+marked that was sent with a context of the conversation behind it. No training row is made of a run with any of them,
+which is nearly every run of the first generation.
 
 The prompt of the `system` event is kept as `rendered`: it is made of a template and settings, and the template is in no
 file. A model without calls of its own is sent another one, with the tools in it, and then the event shows no prompt.

@@ -49,7 +49,7 @@ _NOTES = frozenset(
 _ANSWERS = {"ObservationEvent": "observation", "AgentErrorEvent": "error", "UserRejectObservation": "rejection_reason"}
 _AS_SEEN = frozenset({"FileEditorObservation", "FinishObservation", "StrReplaceEditorObservation", "ThinkObservation"})
 _SOURCES = {"user": "user", "agent": "assistant", "environment": "user", "hook": "user"}
-_TOTALS = ("stats", "full_state")
+_TOTALS = ("full_state", "secret_registry", "stats")
 _MADE = "calls known only as the actions that were made of them"
 _ROLE = "messages without a role: that of their source"
 _NOT_FOUND = object()
@@ -70,7 +70,7 @@ class Facts:
     made: bool = False
     """Whether a call is known only as the action that was made of it."""
     totals: dict[str, Any] = field(default_factory=dict)
-    """The last update of the state by its key, of those that repeat the whole."""
+    """The last update of the state by its key, of those that repeat the whole, and of secrets, which are not kept."""
     status: Any = None
     """The last status of the conversation; None when no event says it."""
     error: Mapping[str, Any] = field(default_factory=dict)
@@ -153,6 +153,9 @@ class Events:
         rest = without_null(event, "kind", "source", "id", "timestamp", "system_prompt", "tools")
         content, left = _content([event.get("system_prompt")])
         body = {"role": "system", "content": content, **left, **_told(event), "system_event": rest or None}
+        if rest.get("dynamic_context") is not None:
+            # the model was sent it behind the prompt, as a part of one message
+            body[UNSEEN] = True
         if change is not None or self.facts.schemas is None:
             body["tools"] = known["tools"]
         self.story.add(Entry("message", body, change=change))

@@ -80,7 +80,8 @@ def session_of(value: Any) -> Session | None:
     if not isinstance(events, list) or not (row or _holds_events(events)):
         return None
     flat = [one for event in events for one in (event if isinstance(event, list) else (event,))]
-    return Session(flat, rest, row, any(map(is_sdk_event, flat)))
+    first = next(filter(is_event, flat), None)
+    return Session(flat, rest, row, is_sdk_event(first))
 
 
 def sure(head: Head) -> bool:
