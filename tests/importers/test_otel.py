@@ -429,6 +429,13 @@ def test_a_history_that_does_not_go_on_makes_the_run_mixed(sent: list[Any]) -> N
     assert told(item).count(("user", "Where is it?")) == 1
 
 
+def test_what_was_told_is_not_told_again_when_a_history_is_shortened() -> None:
+    item = trace(*run(), chat(4, [ANSWER, DONE, ASKED], text("assistant", "So."), parent=AGENT))
+    assert [said for _, said in told(item)] == ["Where is it?", "", "On its way.", "So."]
+    results = [one for step in item.trajectory["steps"] for one in step.get("observation", {}).get("results", [])]
+    assert len(results) == len(item.mixed) == 1
+
+
 def test_a_reply_is_known_again_in_another_form() -> None:
     function = {"name": "look_up", "arguments": '{"order": 7}'}
     called = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}

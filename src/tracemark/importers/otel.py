@@ -17,7 +17,8 @@ call in its step's `extra.evaluations`.
 Drops: spans that are no agent, no model call and no tool, such as workflows, requests, retrievals and embeddings, but
 for a conversation id and evaluations in them; model calls and tools outside of the agents' spans of a trace that has
 such agents (titles, guards), with a repair that counts the calls; the history that each call repeats, and on an agent's
-span messages that its calls hold; a second form of the same messages; the same span exported twice.
+span messages that its calls hold; a second form of the same messages; the same span exported twice; evaluations of a
+span around several conversations.
 Invents: `agent.name` and `agent.version` ("unknown") where no span names the agent; ids of calls without one; the
 observation of a call whose answer no later request holds, from its tool's span (`extra.from` says so).
 
