@@ -261,6 +261,15 @@ def test_a_session_that_begins_behind_another_one_is_a_trace_of_its_own() -> Non
     assert first.source["raw"] != second.source["raw"]
 
 
+def test_sessions_in_one_array_are_records_of_their_own() -> None:
+    lines = [meta(), user("1"), said("a"), meta(id="d", timestamp="2026-08-01T11:00:00.000Z"), user("2")]
+    raw = json.dumps(lines, indent=1).encode()
+    _, second = IMPORTER.read(Record(raw, "r.json", "r.json"))
+    assert isinstance(second, Imported)
+    assert second.source["raw"] == digest.of(lines[3:])
+    assert [step["message"] for step in second.trajectory["steps"]] == ["2"]
+
+
 def test_a_repeated_session_meta_says_nothing() -> None:
     made = trace(meta(), user("1"), meta(), said("a"))
     assert (made.mixed, "records" in made.trajectory["extra"]) == ((), False)

@@ -37,6 +37,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from tracemark import digest
 from tracemark.findings import Finding
 from tracemark.importers import recovery
 from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit, refuse
@@ -183,10 +184,10 @@ def _goes_on_from(meta: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def _document(record: Record, lines: Lines, session: list[Entry], number: int | None) -> Document:
     """Return what a session was read from: the whole file, or of several in one file its own lines."""
-    if number is None or lines.is_array:
-        place = record.where if number is None else f"{record.where}#{number}"
-        return Document(None, record.raw, place, record.repairs)
-    whole = b"\n".join(entry.line.raw for entry in session)
+    if number is None:
+        return Document(None, record.raw, record.where, record.repairs)
+    own = [entry.line for entry in session]
+    whole = digest.canonical([line.value for line in own]) if lines.is_array else b"\n".join(line.raw for line in own)
     return Document(None, whole, f"{record.where}#{number}", record.repairs)
 
 
