@@ -310,6 +310,7 @@ def test_s6_calls_of_the_provider_and_calls_in_the_text_are_two_and_a_bare_list_
     # as it is stored its system message is that of the first, and what was sent was not
     assert fourth.shown(P)[0][2] == first.shown(P)[0][2]
     assert set(real.say(first, fourth).values()) == {UNKNOWN}
+    assert set(real.say(real.only(start + "llm_data__fncall-llm-message"), fourth).values()) == {UNKNOWN}
 
 
 # S7
