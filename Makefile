@@ -5,12 +5,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 BIN := .venv/bin
 READY := .venv/.ready
+MINUTES := 10
 CODE := src tests domains harness_versions docs benchmarks
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export DVC_NO_ANALYTICS := 1
 
-.PHONY: help setup demo test test-slow format lint types imports docs-check tests docs lock clean
+.PHONY: help setup demo test test-slow fuzz format lint types imports docs-check tests docs lock clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -50,6 +51,9 @@ tests: $(READY)
 
 test-slow: $(READY)  ## the slow tests alone
 	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m slow
+
+fuzz: $(READY)  ## read damaged traces until MINUTES=10 are over; FUZZ="--format tau2 --keep" for its options
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(FUZZ)
 
 docs: $(READY)  ## write the generated pages anew
 	$(BIN)/python docs/generate.py
