@@ -804,6 +804,12 @@ def test_numbers_survive_exactly() -> None:
     assert "NaN" in repairs(item)
 
 
+def test_what_a_json_text_holds_and_json_has_not_is_named() -> None:
+    sent = json.dumps([{**ASKED, "weight": float("nan")}])
+    item = trace(span(1, {"gen_ai.input.messages": sent, "gen_ai.output.messages": [DONE]}))
+    assert "NaN" in repairs(item)
+
+
 def test_a_repeated_attribute_is_kept_under_another_name() -> None:
     made = chat(1, [ASKED], DONE, a=1)
     made["attributes"].append({"key": "a", "value": {"intValue": "2"}})

@@ -175,7 +175,7 @@ def system_of(span: Span) -> list[Message] | None:
     name = _INSTRUCTIONS
     if is_null(span.raw.get(name)):
         return None
-    parts = elements(span.raw[name])
+    parts = elements(span.raw[name], span.notes)
     text = plain(span.raw[name]) if parts is None else None
     del span.raw[name]
     if parts is not None:
@@ -192,7 +192,7 @@ def _sent(span: Span, lists: Lists) -> Iterator[tuple[str, list[Any]]]:
     found = []
     for event in list(span.events):
         if event.name in _SENT_EVENTS:
-            found.append(_of_event(event.attributes, _SENT_EVENTS[event.name]))
+            found.append(_of_event(event.attributes, _SENT_EVENTS[event.name], span.notes))
         elif event.name == "gen_ai.content.prompt" and "gen_ai.prompt" in event.attributes:
             found += _as_messages(event.attributes["gen_ai.prompt"], "gen_ai.prompt", "user", span)
         else:
@@ -211,9 +211,10 @@ def _returned(span: Span) -> Iterator[tuple[str, list[Any]]]:
     found = []
     for event in list(span.events):
         if event.name == _CHOICE:
-            held = parsed(event.attributes.get("message"))
+            held = parsed(event.attributes.get("message"), span.notes)
             rest = {name: value for name, value in event.attributes.items() if name != "message"}
-            found.append(_of_event({**rest, **held} if isinstance(held, dict) else event.attributes, "assistant"))
+            body = {**rest, **held} if isinstance(held, dict) else event.attributes
+            found.append(_of_event(body, "assistant", span.notes))
         elif event.name == "gen_ai.content.completion" and "gen_ai.completion" in event.attributes:
             found += _as_messages(event.attributes["gen_ai.completion"], "gen_ai.completion", "assistant", span)
         else:
@@ -257,7 +258,7 @@ def _listed(span: Span, name: str, role: str, lists: Lists | None = None) -> Ite
     value = span.raw.get(name)
     if is_null(value):
         return
-    found = elements(value) if lists is None else lists.elements(name, value)
+    found = (lists or Lists()).elements(name, value, span.notes)
     if found is None:
         found = _as_messages(plain(value), name, role, span)
     del span.raw[name]
@@ -272,7 +273,7 @@ def _numbered(span: Span, prefix: str) -> Iterator[tuple[str, list[Any]]]:
 
 def _as_messages(value: Any, name: str, role: str, span: Span) -> list[Any]:
     """Return what stands where messages do: a text, a message, or a completion with its `text`."""
-    text, value = value, parsed(value)
+    text, value = value, parsed(value, span.notes)
     if isinstance(value, list):
         return value
     if isinstance(value, str):
@@ -300,13 +301,13 @@ def _uncut(text: Any, name: str, span: Span) -> Any:
     return text
 
 
-def _of_event(attributes: dict[str, Any], role: str) -> dict[str, Any]:
-    held = parsed(attributes.get("gen_ai.event.content"))
+def _of_event(attributes: dict[str, Any], role: str, notes: list[str]) -> dict[str, Any]:
+    held = parsed(attributes.get("gen_ai.event.content"), notes)
     body = held if isinstance(held, dict) else attributes
     message = {name: value for name, value in body.items() if name not in _OF_EVENTS}
     message = {"role": role, **message}
     if "tool_calls" in message:
-        message["tool_calls"] = parsed(message["tool_calls"])
+        message["tool_calls"] = parsed(message["tool_calls"], notes)
     if role == "tool" and "id" in message:
         message["tool_call_id"] = message.pop("id")
     return message
@@ -315,7 +316,7 @@ def _of_event(attributes: dict[str, Any], role: str) -> dict[str, Any]:
 def _of_api(span: Span, name: str, needed: str) -> dict[str, Any] | None:
     """Return a request or a reply as the API had it, and take it out of the span; None when it is none of that."""
     text = plain(span.raw.get(name))
-    value = parsed(text) if isinstance(text, str) and f'"{needed}"' in text else None
+    value = parsed(text, span.notes) if isinstance(text, str) and f'"{needed}"' in text else None
     if not isinstance(value, dict) or not isinstance(value.get(needed), list) or not value[needed]:
         return None
     del span.raw[name]
@@ -347,7 +348,7 @@ def _invocation(span: Span) -> dict[str, Any]:
     """Take OpenInference's parameters of a request; empty for none."""
     if _INVOCATION not in span.raw:
         return {}
-    said = parsed(plain(span.raw[_INVOCATION]))
+    said = parsed(plain(span.raw[_INVOCATION]), span.notes)
     if not isinstance(said, dict):
         return {}
     del span.raw[_INVOCATION]

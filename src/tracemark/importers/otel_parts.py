@@ -100,7 +100,7 @@ def chats(message: Any) -> list[Any]:
         return [message]
     if isinstance(message.get("message"), dict) and "role" not in message:
         return [_of_openinference(message["message"])]
-    parts = parsed(message.get("parts"))
+    parts = message.get("parts")
     if isinstance(parts, list):
         return _of_parts(message, parts)
     chat = dict(message)

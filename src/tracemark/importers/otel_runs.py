@@ -94,6 +94,8 @@ class _Run:
         self._checks = {id(span): evaluations(span) for span in own}
         calls = [reader.call(span) for span in group.calls]
         instructions, self._tools = _of_agent(group.agent, calls)
+        if group.agent is not None:
+            repairs += group.agent.notes
         self.conversations: list[Steps] = []
         if group.agent is not None:
             one = Steps(repairs, instructions)
@@ -176,7 +178,7 @@ class _Run:
         span = self._group.agent
         if span is not None and span not in self._group.calls:
             for name in _MESSAGES:
-                listed = elements(span.raw.get(name))
+                listed = elements(span.raw.get(name), [])
                 if listed is not None and all(one.key in steps.seen for one in messages(plain_all(listed))):
                     del span.raw[name]
             extra["span"] = described(span)

@@ -88,6 +88,8 @@ class Span:
         self.end = _nanoseconds(member(span, "endTimeUnixNano"))
         self.raw = named(span.get("attributes", span if is_attributes(span) else None))
         """Attributes that were not taken, as they stand."""
+        self.notes: list[str] = []
+        """What of its attributes could not be kept as it stands."""
         self._numbered: dict[str, list[str]] | None = None
         self.events = [_event(one) for one in listed(span.get("events")) if isinstance(one, dict)]
         """What happened in it; whoever reads one takes it out."""

@@ -77,6 +77,7 @@ class Steps:
             self.keys = [one.key for one in full]
         self.seen.update(self.keys)
         self.calls.append(call)
+        self.conversation.repairs += call.span.notes
         step = self._reply(call, place, is_known=bool(call.sent))
         self._compare_tools(call, step, number)
 

@@ -20,16 +20,16 @@ def tools_of(span: Span) -> tuple[list[Any] | None, bool]:
     """Take the tools that a span records, and whether they are whole; None for none."""
     name = DEFINITIONS
     if not is_null(span.raw.get(name)):
-        found = elements(span.raw[name])
+        found = elements(span.raw[name], span.notes)
         if found is None:
             return None, False
         del span.raw[name]
-        tools = [parsed(one) for one in map(plain, found)]
+        tools = [parsed(one, span.notes) for one in map(plain, found)]
         return tools, are_whole(tools)
     for prefix in ("llm.tools", "llm.request.functions"):
         numbered = nested(span, prefix)
         if numbered:
-            tools = [_numbered_tool(one) for one in numbered]
+            tools = [_numbered_tool(one, span.notes) for one in numbered]
             return tools, are_whole(tools, ("parameters",))
     return None, False
 
@@ -44,13 +44,13 @@ def are_whole(tools: Sequence[Any], needs: Sequence[str] = ("description", "para
     return all(_is_whole(tool, needs) for tool in tools)
 
 
-def _numbered_tool(one: Any) -> Any:
+def _numbered_tool(one: Any, notes: list[str]) -> Any:
     held = one.get("tool", one) if isinstance(one, dict) else one
-    schema = parsed(held.get("json_schema")) if isinstance(held, dict) else None
+    schema = parsed(held.get("json_schema"), notes) if isinstance(held, dict) else None
     if isinstance(schema, dict):
         return schema
     if isinstance(held, dict) and isinstance(held.get("parameters"), str):
-        return {**held, "parameters": parsed(held["parameters"])}
+        return {**held, "parameters": parsed(held["parameters"], notes)}
     return held
 
 

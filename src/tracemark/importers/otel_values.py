@@ -50,7 +50,7 @@ class Lists:
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, list[Any]]] = {}
 
-    def elements(self, name: str, value: Any) -> list[Any] | None:
+    def elements(self, name: str, value: Any, notes: list[str]) -> list[Any] | None:
         """Return the elements of a list that is typed, plain, or written as JSON text; None for anything else.
 
         Elements of a typed list are left typed, for `plain` costs more than comparing them.
@@ -58,6 +58,7 @@ class Lists:
         Args:
             name: the list that it goes on from has the same.
             value: an attribute's value as it stands.
+            notes: gets what could not be kept as it stands, as do those of `parsed`.
         """
         if isinstance(value, dict):
             inner = value.get("arrayValue") if len(value) == 1 else None
@@ -65,38 +66,47 @@ class Lists:
                 return listed(inner.get("values"))
             value = plain(value)
         if isinstance(value, str):
-            value = self._parsed(name, value)
+            value = self._parsed(name, value, notes)
         return value if isinstance(value, list) else None
 
-    def _parsed(self, name: str, text: str) -> Any:
+    def _parsed(self, name: str, text: str, notes: list[str]) -> Any:
         before, known = self._known.get(name, ("", []))
         if text == before:
             return known
         found: Any = None
         if known and text.startswith(before[:-1]) and (rest := text[len(before) - 1 :].lstrip())[:1] == ",":
             # the one before ended with a bracket where this one goes on with a comma
-            more = parsed(f"[{rest[1:]}")
+            more = parsed(f"[{rest[1:]}", notes)
             found = [*known, *more] if isinstance(more, list) and more else None
         if found is None:
-            found = parsed(text)
+            found = parsed(text, notes)
         if isinstance(found, list) and text.endswith("]"):
             self._known[name] = text, found
         return found
 
 
-def elements(value: Any) -> list[Any] | None:
+def elements(value: Any, notes: list[str]) -> list[Any] | None:
     """Return what `Lists.elements` does, of one list."""
-    return Lists().elements("", value)
+    return Lists().elements("", value, notes)
 
 
-def parsed(text: Any) -> Any:
-    """Return the value that a JSON text holds; anything else, and a text that is none, as it is."""
+def parsed(text: Any, notes: list[str] | None = None) -> Any:
+    """Return the value that a JSON text holds; anything else, and a text that is none, as it is.
+
+    Args:
+        text: any value.
+        notes: gets a note of what could not be kept as it stands, such as a number that JSON has not; None where the
+            value is only compared.
+    """
     if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
         return text
     try:
-        return digest.loads(text.encode("utf-8", "surrogatepass")).value
+        decoded = digest.loads(text.encode("utf-8", "surrogatepass"))
     except digest.NotJSONError:
         return text
+    if notes is not None:
+        notes += decoded.repairs
+    return decoded.value
 
 
 def time_of(nanoseconds: int | None) -> str | None:
