@@ -6,8 +6,10 @@ import random
 import re
 import shutil
 import signal
+import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -108,6 +110,19 @@ def limited() -> Iterator[None]:
         signal.alarm(0)
 
 
+@contextmanager
+def unraised() -> Iterator[list[str]]:
+    """Give what could not be raised where it happened: files that were left open above all."""
+    found: list[str] = []
+    before, sys.unraisablehook = sys.unraisablehook, lambda fault: found.append(str(fault.exc_value))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ResourceWarning)
+            yield found
+    finally:
+        sys.unraisablehook = before
+
+
 class Fuzzer:
     """Changes the samples of one format until told to stop.
 
@@ -158,9 +173,10 @@ class Fuzzer:
         items: Items = []
         folder = self._reader.write(seed, data)
         try:
-            with limited():
+            with limited(), unraised() as left:
                 items = self._reader.read(folder, stated)
                 fault = broken(items, self._reader.read(folder, stated), str(folder))
+            fault = fault or next(iter(left), None)
         except TooSlowError:
             fault = f"it takes more than {_SECONDS} seconds"
         except Exception as error:  # noqa: BLE001 - whatever comes out is what is looked for

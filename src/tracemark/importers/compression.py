@@ -18,7 +18,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -149,14 +149,16 @@ def _open_zstd(path: str, info: zipfile.ZipInfo) -> tuple[Any, ...]:
     if info.flag_bits & 1:
         raise RuntimeError("the member is encrypted")
     archive = Path(path)
-    file = archive.open("rb")
-    file.seek(info.header_offset)
-    header = file.read(_LOCAL_HEADER.size)
-    if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
-        file.close()
-        raise zipfile.BadZipFile("a member does not begin where the archive says")
-    _, name, extra = _LOCAL_HEADER.unpack(header)
-    file.seek(name + extra, os.SEEK_CUR)
+    with ExitStack() as opened:
+        file = opened.enter_context(archive.open("rb"))
+        file.seek(info.header_offset)
+        header = file.read(_LOCAL_HEADER.size)
+        if len(header) < _LOCAL_HEADER.size or not header.startswith(b"PK\x03\x04"):
+            raise zipfile.BadZipFile("a member does not begin where the archive says")
+        _, name, extra = _LOCAL_HEADER.unpack(header)
+        file.seek(name + extra, os.SEEK_CUR)
+        # from here on it is the caller's to close
+        opened.pop_all()
     return _Checked(_Frames(_Slice(file, info.compress_size)), info.CRC), file
 
 
