@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -352,7 +352,7 @@ def test_a_function_typed_at_a_prompt_is_unrecorded(lab):
 def test_values_that_no_manifest_states_leave_the_part_unrecorded(desk):
     handlers = [
         {"name": f"h{n}", "entry": desk.Cut, "parameters": {"x": value}}
-        for n, value in enumerate([object(), {1}, float("nan"), {2: 3}, "\ud800"])
+        for n, value in enumerate([object(), {1}, float("nan"), {2: 3}, "\ud800", MappingProxyType({})])
     ]
     assert list(capture(observation_handlers=handlers).unrecorded.values()) == [
         "`x` holds an object of `object`, which no manifest can state",
@@ -360,6 +360,7 @@ def test_values_that_no_manifest_states_leave_the_part_unrecorded(desk):
         "`x` holds what JSON has no value for: nan is not a JSON number",
         "`x` has a key that is no text: 2",
         "`x` holds half of a surrogate pair, which no manifest may",
+        "`x` holds an object of `mappingproxy`, which no manifest can state",
     ]
 
 

@@ -17,6 +17,7 @@ from jinja2 import (
     Template,
     select_autoescape,
 )
+from jinja2.nativetypes import NativeEnvironment
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tracemark.harness.capture import capture
@@ -131,6 +132,57 @@ def test_a_source_changed_since_it_was_compiled_is_noticed(tmp_path):
 )
 def test_an_environment_that_no_manifest_describes_leaves_its_templates_unrecorded(options, said):
     assert said in reason(template(**options))
+
+
+class Joining(Environment):
+    def join_path(self, name, parent):
+        return f"{parent}-{name}"
+
+
+@pytest.mark.parametrize("kind", [NativeEnvironment, Joining])
+def test_an_environment_of_another_class_may_render_otherwise(kind):
+    found = kind(loader=DictLoader({"t": "{{ x }}"})).get_template("t")
+    assert reason(found) == f"its environment is of a class of its own, `{kind.__name__}`"
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("policies", {**Environment().policies, "json.dumps_kwargs": {"ensure_ascii": False}}),
+        ("context_class", type("Context", (Environment.context_class,), {})),
+        ("concat", "; ".join),
+    ],
+)
+def test_what_was_changed_in_an_environment_is_in_no_manifest(member, value):
+    environment = Environment(loader=DictLoader({"t": "{{ x|tojson }}"}))
+    setattr(environment, member, value)
+    assert f"`{member}` of its own" in reason(environment.get_template("t"))
+
+
+@pytest.mark.parametrize("text", ["{{ x|map('mine') }}", "{{ x|map(y) }}", "{{ x|map(*y) }}"])
+def test_a_filter_of_ones_own_that_another_filter_is_given_is_in_no_source(text):
+    environment = Environment(loader=DictLoader({"t": text}))
+    assert members(environment.get_template("t"), {})["text"] == text
+    environment.filters["mine"] = str
+    assert "'mine', a filter" in reason(environment.overlay().get_template("t"))
+
+
+@pytest.mark.parametrize("text", ["{{ x|select('mine') }}", "{{ x|rejectattr('a.b', 'mine') }}"])
+def test_so_is_a_test(text):
+    environment = Environment(loader=DictLoader({"t": text}))
+    environment.tests["mine"] = bool
+    assert "'mine', a test" in reason(environment.get_template("t"))
+
+
+def test_a_template_is_escaped_as_what_it_brings_in_or_unrecorded():
+    texts = {"a.html": "{% include 'b.txt' %}{{ x }}", "b.txt": "{{ x }}"}
+    chosen, all_of_them = (
+        Environment(loader=DictLoader(texts), autoescape=option).get_template("a.html")
+        for option in (select_autoescape(["html"]), True)
+    )
+    assert chosen.render(x="<") != all_of_them.render(x="<")
+    assert reason(chosen) == "it brings in 'b.txt', of which `autoescape` is another than its own"
+    assert members(all_of_them, {})["options"]["autoescape"] is True
 
 
 def test_filters_tests_and_globals_of_ones_own_are_in_no_source():

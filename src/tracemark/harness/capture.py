@@ -337,7 +337,7 @@ def _require_json(value: Any, place: str) -> None:
     Raises:
         UnrecordedError: when one is a live object.
     """
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
                 raise UnrecordedError(f"`{place}` has a key that is no text: {key!r}")

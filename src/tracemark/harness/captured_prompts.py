@@ -1,13 +1,14 @@
 """What a live prompt is in a manifest: a text, a Jinja template with its source and options, or code.
 
 A Jinja template is its source: that of its loader, compared with what was compiled, so that a file edited since is
-noticed. Whatever the manifest has no member for (delimiters, extensions, filters and globals of one's own) changes the
-text in a way that no source states, and leaves the template unrecorded.
+noticed. Whatever the manifest has no member for (delimiters, extensions, policies, a class of environment, filters and
+globals of one's own) changes the text in a way that no source states, and leaves the template unrecorded.
 """
 
 from __future__ import annotations
 
 import string
+from collections.abc import Collection
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from tracemark.harness.includes import TemplateSyntaxFault, references
 from tracemark.model.harness import JinjaOptions
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, Template
+    from jinja2 import Environment, Template, nodes
 
 _STATED = ("trim_blocks", "lstrip_blocks", "keep_trailing_newline")
 _FIXED = (
@@ -31,7 +32,14 @@ _FIXED = (
     "line_comment_prefix",
     "newline_sequence",
     "finalize",
+    "policies",
+    "code_generator_class",
+    "concat",
+    "context_class",
+    "template_class",
 )
+_BY_NAME = frozenset({"map", "reject", "rejectattr", "select", "selectattr"})
+"""Filters that are given the names of other filters and of tests."""
 
 
 def members(value: Any, files: dict[str, bytes]) -> dict[str, Any]:
@@ -76,6 +84,8 @@ def _jinja(template: Template, files: dict[str, bytes]) -> dict[str, Any]:
     while pending:
         text, name = pending.pop()
         _require_plain(text, environment, template)
+        if _is_escaped(environment, name) != options.autoescape:
+            raise UnrecordedError(f"it brings in {name!r}, of which `autoescape` is another than its own")
         for included in _included(text, options, name):
             if included not in brought:
                 inner = _loaded(environment, included)
@@ -95,8 +105,10 @@ def _options(environment: Environment, name: str | None) -> JinjaOptions:
     Raises:
         UnrecordedError: when it has others than a manifest knows.
     """
-    from jinja2 import Environment, StrictUndefined, Undefined  # noqa: PLC0415 - slow to import, rarely used
+    from jinja2 import Environment, StrictUndefined, Undefined, sandbox  # noqa: PLC0415 - slow to import, rarely used
 
+    if type(environment) not in (Environment, sandbox.SandboxedEnvironment, sandbox.ImmutableSandboxedEnvironment):
+        raise UnrecordedError(f"its environment is of a class of its own, `{type(environment).__qualname__}`")
     usual = Environment()  # noqa: S701 - nothing is rendered with it
     for member in _FIXED:
         if getattr(environment, member) != getattr(usual, member):
@@ -106,9 +118,14 @@ def _options(environment: Environment, name: str | None) -> JinjaOptions:
     kinds = {Undefined: "default", StrictUndefined: "strict"}
     if environment.undefined not in kinds:
         raise UnrecordedError("its environment has a class of undefined values of its own")
-    escaped = environment.autoescape(name) if callable(environment.autoescape) else environment.autoescape
     stated = {option: getattr(environment, option) for option in _STATED}
+    escaped = _is_escaped(environment, name or "")
     return JinjaOptions.model_validate({**stated, "autoescape": escaped, "undefined": kinds[environment.undefined]})
+
+
+def _is_escaped(environment: Environment, name: str) -> bool:
+    """Return whether what the template of a name writes is escaped."""
+    return bool(environment.autoescape(name) if callable(environment.autoescape) else environment.autoescape)
 
 
 def _source(template: Template, environment: Environment) -> str:
@@ -172,9 +189,10 @@ def _require_plain(text: str, environment: Environment, template: Template) -> N
         (nodes.Filter, environment.filters, usual.filters),
         (nodes.Test, environment.tests, usual.tests),
     ):
-        for node in tree.find_all(kind):
-            if table.get(node.name) is not known.get(node.name):
-                raise UnrecordedError(f"it uses {node.name!r}, a {kind.__name__.lower()} of its environment's own")
+        own = {name for name in {*table, *known} if table.get(name) is not known.get(name)}
+        used = {node.name for node in tree.find_all(kind)} | _given_by_name(tree, own)
+        if found := sorted(used & own):
+            raise UnrecordedError(f"it uses {found[0]!r}, a {kind.__name__.lower()} of its environment's own")
     held = {**environment.globals, **template.globals}
     known = dict(usual.globals)
     # a name that an environment knows counts as declared there
@@ -182,3 +200,15 @@ def _require_plain(text: str, environment: Environment, template: Template) -> N
     for name in sorted(meta.find_undeclared_variables(usual.parse(text))):
         if name in held and held[name] is not known.get(name):
             raise UnrecordedError(f"it uses {name!r}, a global of its environment, whose value no source states")
+
+
+def _given_by_name(tree: nodes.Template, known: Collection[str]) -> set[str]:
+    """Return the names of filters and tests that a template gives to a filter, all of `known` where it computes one."""
+    from jinja2 import nodes  # noqa: PLC0415 - as above
+
+    found: set[str] = set()
+    for node in tree.find_all(nodes.Filter):
+        if node.name in _BY_NAME:
+            is_written = all(isinstance(one, nodes.Const) for one in node.args) and not node.dyn_args
+            found.update([str(one.value) for one in node.args] if is_written else known)  # type: ignore[attr-defined]
+    return found
