@@ -179,6 +179,18 @@ def test_what_was_decided_travels_as_what_is_stated(shop: Shop, empty: Path, tmp
     assert now(empty)[trace][1] == now(shop.root)[trace][1] == shop.fingerprint()
 
 
+def test_what_was_decided_is_not_contradicted_by_what_refutes_the_harness_that_was_claimed(
+    shop: Shop, empty: Path, tmp_path: Path
+) -> None:
+    shop.ingest([document("v-0", extra="Be brief.")], harness="desk_a", name="wrong")
+    trace = shop.ids()["v-0"]
+    decisions.stamp(shop.root, [trace], "desk_b", "seen", CLOCK)
+    export(shop.root, tmp_path / "out", traces=[trace])
+    read(empty, tmp_path / "out")
+    assert now(empty)[trace][1] == now(shop.root)[trace][1] == shop.fingerprint("desk_b")
+    assert "contradictions" not in now(empty)[trace][0]["harness"]
+
+
 @pytest.mark.parametrize(("task", "harness"), [("t-8", "desk_a"), ("t-0", "none")])
 def test_what_was_decided_is_no_statement_where_the_trace_is_known(
     shop: Shop, tmp_path: Path, task: str, harness: str

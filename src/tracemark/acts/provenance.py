@@ -45,7 +45,9 @@ def standing(said: Sequence[Statement], state: State, decisions: Decisions, harn
     if state.trace_id not in decisions.stamps and state.trace_id not in decisions.divided:
         return joined
     fingerprint = decisions.stamps.get(state.trace_id)
-    stamp = {name: value for name, value in joined.harness.items() if name != "declared"}
+    # what speaks against a harness that was stated says nothing of the one under which it was settled
+    others = {"declared"} if fingerprint is None else {"declared", "contradictions"}
+    stamp = {name: value for name, value in joined.harness.items() if name not in others}
     naming = [one for one in said if fingerprint is not None and fingerprint_of(one.harness or {}) == fingerprint]
     if naming:
         stamp["declared"] = join(naming).harness["declared"]
