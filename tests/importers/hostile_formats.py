@@ -14,6 +14,9 @@ Files = dict[str, bytes]
 NOBODY = "0" * 64
 """The digest of no harness."""
 
+END = '"At the end."'
+_PLACE = '"uuid": ""'
+
 
 class Format:
     """How one format writes a run in which a user asks, and what follows is given by the case."""
@@ -297,6 +300,106 @@ class OpenHands(Format):
         return f'{{"action": "message", "source": "{role}", "args": {{"content": "Who speaks?"}}}}'
 
 
+class Otel(Format):
+    """A span for each run, of a call that returned nothing: its history holds what was said."""
+
+    name = "otel-genai"
+
+    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
+        asked = f'{{"role": "user", "content": "Go. {number}"}}'
+        held = f'"gen_ai.operation.name": "chat", "gen_ai.input.messages": {array([asked, *turns])}'
+        head = f'"traceId": "{number + 1:032x}", "spanId": "{1:016x}"'
+        return members_of(head, f'"attributes": {{{held}}}', members)
+
+
+class ClaudeCode(_OneFileEach):
+    """A reply is a record with its blocks; each record names the one in front of it."""
+
+    name = "claude-code"
+    suffix = ".jsonl"
+
+    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
+        asked = '"type": "user", "message": {"role": "user", "content": "Go."}'
+        lines = [members_of(asked, members, _PLACE)[1:-1], *turns]
+        return "".join(f"{{{line.replace(_PLACE, self._place(number, at))}}}\n" for at, line in enumerate(lines))
+
+    def _place(self, number: int, at: int) -> str:
+        parent = f'"u{at - 1}"' if at else "null"
+        return f'"uuid": "u{at}", "parentUuid": {parent}, "sessionId": "s{number}", "version": "2.0.1"'
+
+    def said(self, text: str = '""', calls: Sequence[str] = ()) -> str:
+        blocks = array([*([] if calls else [f'{{"type": "text", "text": {text}}}']), *calls])
+        return f'"type": "assistant", "message": {{"role": "assistant", "content": {blocks}}}, {_PLACE}'
+
+    def call(self, name: str = "c1", arguments: str = "{}") -> str:
+        return f'{{"type": "tool_use", "id": "{name}", "name": "look_up", "input": {arguments}}}'
+
+    def answer(self, name: str = "c1", text: str = '"on its way"') -> str:
+        block = f'{{"type": "tool_result", "tool_use_id": "{name}", "content": {text}}}'
+        return f'"type": "user", "message": {{"role": "user", "content": [{block}]}}, {_PLACE}'
+
+    def spoken(self, role: str) -> str:
+        return f'"type": "assistant", "message": {{"role": "{role}", "content": "Who speaks?"}}, {_PLACE}'
+
+
+class Codex(_OneFileEach):
+    """A reply is a line for its text and one for each call."""
+
+    name = "codex"
+    suffix = ".jsonl"
+
+    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
+        meta = members_of(f'"id": "s{number}"', '"cli_version": "1.2.0"', members)
+        asked = _item('"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]')
+        return "\n".join([f'{{"type": "session_meta", "payload": {meta}}}', asked, *turns, ""])
+
+    def said(self, text: str = '""', calls: Sequence[str] = ()) -> str:
+        if calls:
+            return "\n".join(f'{{"type": "response_item", "payload": {call}}}' for call in calls)
+        content = f'[{{"type": "output_text", "text": {text}}}]'
+        return _item(f'"type": "message", "role": "assistant", "content": {content}')
+
+    def call(self, name: str = "c1", arguments: str = '"{}"') -> str:
+        return f'{{"type": "function_call", "name": "look_up", "arguments": {arguments}, "call_id": "{name}"}}'
+
+    def answer(self, name: str = "c1", text: str = '"on its way"') -> str:
+        return _item(f'"type": "function_call_output", "call_id": "{name}", "output": {text}')
+
+    def spoken(self, role: str) -> str:
+        content = '[{"type": "input_text", "text": "Who speaks?"}]'
+        return _item(f'"type": "message", "role": "{role}", "content": {content}')
+
+
+class OtelGenAi(_OneFileEach):
+    """The attributes of one call, whose input is the whole conversation."""
+
+    name = "otel-genai"
+
+    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
+        asked = f'{{"role": "user", "parts": [{{"type": "text", "content": "Go. {number}"}}]}}'
+        head = '"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"'
+        given = f'"gen_ai.input.messages": {array([asked, *turns])}'
+        return members_of(head, given, f'"gen_ai.output.messages": {array([self.said(END)])}', members)
+
+    def said(self, text: str = '""', calls: Sequence[str] = ()) -> str:
+        parts = array([*([] if calls else [f'{{"type": "text", "content": {text}}}']), *calls])
+        return f'{{"role": "assistant", "parts": {parts}}}'
+
+    def call(self, name: str = "c1", arguments: str = "{}") -> str:
+        return f'{{"type": "tool_call", "id": "{name}", "name": "look_up", "arguments": {arguments}}}'
+
+    def answer(self, name: str = "c1", text: str = '"on its way"') -> str:
+        part = f'{{"type": "tool_call_response", "id": "{name}", "response": {text}}}'
+        return f'{{"role": "tool", "parts": [{part}]}}'
+
+    def spoken(self, role: str) -> str:
+        return f'{{"role": "{role}", "parts": [{{"type": "text", "content": "Who speaks?"}}]}}'
+
+
+def _item(members: str) -> str:
+    return f'{{"type": "response_item", "payload": {{{members}}}}}'
+
+
 FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
@@ -312,6 +415,10 @@ FORMATS: dict[str, Format] = {
         NemoGym(),
         ThinkingBox(),
         OpenHands(),
+        ClaudeCode(),
+        Codex(),
+        OtelGenAi(),
+        Otel(),
     )
 }
 """Every format by the name of its importer."""

@@ -241,6 +241,7 @@ TABLE: dict[str, dict[str, Outcome]] = {
         **OF_CHAT,
         "calls_as_texts": Not("record-unfit", "is no list of calls"),
     },
+    "otel-genai": of_json("extra/calls/0/note") | OF_CHAT,
     "openhands": {
         **of_json("extra/record/note"),
         **OF_CHAT,
