@@ -14,7 +14,6 @@ Files = dict[str, bytes]
 NOBODY = "0" * 64
 """The digest of no harness."""
 
-END = '"At the end."'
 _PLACE = '"uuid": ""'
 
 
@@ -351,11 +350,11 @@ class Codex(_OneFileEach):
     def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
         meta = members_of(f'"id": "s{number}"', '"cli_version": "1.2.0"', members)
         asked = _item('"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go."}]')
-        return "\n".join([f'{{"type": "session_meta", "payload": {meta}}}', asked, *turns, ""])
+        return "\n".join([_line("session_meta", meta), asked, *turns, ""])
 
     def said(self, text: str = '""', calls: Sequence[str] = ()) -> str:
         if calls:
-            return "\n".join(f'{{"type": "response_item", "payload": {call}}}' for call in calls)
+            return "\n".join(_line("response_item", call) for call in calls)
         content = f'[{{"type": "output_text", "text": {text}}}]'
         return _item(f'"type": "message", "role": "assistant", "content": {content}')
 
@@ -370,34 +369,12 @@ class Codex(_OneFileEach):
         return _item(f'"type": "message", "role": "{role}", "content": {content}')
 
 
-class OtelGenAi(_OneFileEach):
-    """The attributes of one call, whose input is the whole conversation."""
-
-    name = "otel-genai"
-
-    def run(self, number: int, turns: Sequence[str], members: str = "") -> str:
-        asked = f'{{"role": "user", "parts": [{{"type": "text", "content": "Go. {number}"}}]}}'
-        head = '"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"'
-        given = f'"gen_ai.input.messages": {array([asked, *turns])}'
-        return members_of(head, given, f'"gen_ai.output.messages": {array([self.said(END)])}', members)
-
-    def said(self, text: str = '""', calls: Sequence[str] = ()) -> str:
-        parts = array([*([] if calls else [f'{{"type": "text", "content": {text}}}']), *calls])
-        return f'{{"role": "assistant", "parts": {parts}}}'
-
-    def call(self, name: str = "c1", arguments: str = "{}") -> str:
-        return f'{{"type": "tool_call", "id": "{name}", "name": "look_up", "arguments": {arguments}}}'
-
-    def answer(self, name: str = "c1", text: str = '"on its way"') -> str:
-        part = f'{{"type": "tool_call_response", "id": "{name}", "response": {text}}}'
-        return f'{{"role": "tool", "parts": [{part}]}}'
-
-    def spoken(self, role: str) -> str:
-        return f'{{"role": "{role}", "parts": [{{"type": "text", "content": "Who speaks?"}}]}}'
-
-
 def _item(members: str) -> str:
-    return f'{{"type": "response_item", "payload": {{{members}}}}}'
+    return _line("response_item", f"{{{members}}}")
+
+
+def _line(kind: str, payload: str) -> str:
+    return f'{{"timestamp": "2026-08-01T10:00:00.000Z", "type": "{kind}", "payload": {payload}}}'
 
 
 FORMATS: dict[str, Format] = {
@@ -417,7 +394,6 @@ FORMATS: dict[str, Format] = {
         OpenHands(),
         ClaudeCode(),
         Codex(),
-        OtelGenAi(),
         Otel(),
     )
 }

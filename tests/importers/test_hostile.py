@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tracemark import digest
+from tracemark.importers import detect
 from tracemark.importers.base import Imported
 
 from .conftest import Inbox, Read
@@ -241,6 +242,28 @@ TABLE: dict[str, dict[str, Outcome]] = {
         **OF_CHAT,
         "calls_as_texts": Not("record-unfit", "is no list of calls"),
     },
+    "claude-code": {
+        **of_json("steps/0/extra/note"),
+        **OF_CHAT,
+        "nesting": Kept({"steps/0/message": "Done."}, ("lines that are no record, left out: 1 (nested too deeply)",)),
+        "calls_as_texts": Kept(
+            {"steps/1/extra/original_content": [FORMATS["claude-code"].call("c1")], RESULT + "content": "on its way"},
+            (UNLINKED,),
+        ),
+    },
+    "codex": {
+        **of_json("extra/session_meta/note"),
+        **OF_CHAT,
+        "nesting": Kept({"steps/1/message": "Done."}, ("lines that are no record, left out: 1 (nested too deeply)",)),
+        "calls_as_texts": Kept(
+            {RESULT + "extra/original_call_id": "c1"},
+            (
+                "lines that are no record, left out: 3 (no record)",
+                UNLINKED,
+                "answers in front of which no agent spoke: put under an empty system step",
+            ),
+        ),
+    },
     "otel-genai": of_json("extra/calls/0/note") | OF_CHAT,
     "openhands": {
         **of_json("extra/record/note"),
@@ -304,5 +327,6 @@ def test_hostile(name: str, case: str, inbox: Inbox) -> None:
     assert notes(before) == notes(after)
 
 
-def test_every_row_names_every_case() -> None:
+def test_the_table_names_every_importer_and_every_case() -> None:
+    assert sorted(TABLE) == sorted(FORMATS) == sorted(detect.IMPORTERS.names())
     assert {name: sorted(row) for name, row in TABLE.items()} == dict.fromkeys(TABLE, sorted(CASES))
