@@ -928,3 +928,16 @@ def test_typed_values_of_every_kind_are_read() -> None:
     attributes = trace(made).trajectory["steps"][-1]["extra"]["span"]["attributes"]
     assert attributes == {**held, "raw": {"bytesValue": "AAAA"}}
     assert typed(None) == {}
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(32, True), (33, False)])
+def test_agents_are_embedded_up_to_a_depth(depth: int, is_read: bool) -> None:
+    made = [agent(0x1000), chat(0x2000, [ASKED], DONE, parent=f"{0x1000:016x}")]
+    for n in range(1, depth + 1):
+        parent = f"{0x1000 + n:016x}"
+        made += [agent(0x1000 + n, parent=f"{0xFFF + n:016x}", at=n), chat(n, [ASKED], DONE, parent=parent)]
+    if is_read:
+        item = trace(*made)
+        assert digest.load_canonical(item.trajectory_bytes) == item.trajectory
+    else:
+        assert "nested more than 32 levels deep" in refusal(export(*made)).message

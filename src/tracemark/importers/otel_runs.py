@@ -25,6 +25,7 @@ from tracemark.model.atif import VERSION
 UNREAD = "verdict-unread"
 """Code of the finding on evaluations that are no verdict."""
 
+_DEEPEST = 32
 _AGENT_NAMES = ("gen_ai.agent.name", "agent.name", "traceloop.entity.name")
 _SESSIONS = ("gen_ai.conversation.id", "session.id")
 _MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
@@ -84,7 +85,10 @@ class _Said:
 class _Run:
     """One group of spans, read."""
 
-    def __init__(self, tree: Tree, group: Group, repairs: list[str], reader: Reader) -> None:
+    def __init__(self, tree: Tree, group: Group, repairs: list[str], reader: Reader, depth: int = 0) -> None:
+        if depth > _DEEPEST:
+            raise UnfitError(f"its agents are nested more than {_DEEPEST} levels deep")
+        self._depth = depth
         self._tree = tree
         self._group = group
         self._repairs = repairs
@@ -153,8 +157,8 @@ class _Run:
                 self._embed(inner, results)
             return
         try:
-            run = _Run(self._tree, group, self._repairs, Reader())
-        except UnfitError:
+            run = _Run(self._tree, group, self._repairs, Reader(), self._depth + 1)
+        except NoContentError:
             self._repairs.append("sub-agents whose messages are not recorded: left out")
             return
         trajectory = run.trajectory(run.conversations[0])
