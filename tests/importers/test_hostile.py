@@ -124,14 +124,7 @@ class Not:
     words: str = ""
 
 
-@dataclass(frozen=True)
-class Meaningless:
-    """Nothing of this kind can stand in the format."""
-
-    why: str
-
-
-Outcome = Kept | Not | Meaningless
+Outcome = Kept | Not
 
 TOO_DEEP = Not("record-not-json", "nested too deeply to be read")
 UNKNOWN_ROLE = Not("unknown-role", "'oracle'")
@@ -306,8 +299,6 @@ ROWS = [(name, case) for name, row in TABLE.items() for case in row]
 @pytest.mark.parametrize(("name", "case"), ROWS, ids=[f"{name}-{case}" for name, case in ROWS])
 def test_hostile(name: str, case: str, inbox: Inbox) -> None:
     form, outcome = FORMATS[name], TABLE[name][case]
-    if isinstance(outcome, Meaningless):
-        return
     turns, members = CASES[case](form)
     run = form.run(1, turns or [form.said('"Done."')], members)
     found = read(inbox, form, run)
