@@ -55,7 +55,8 @@ SUCCESS = (
     ("a `result` record of stream-json with `is_error`, or the subtype `error_during_execution`", "error"),
     ("an error of the API as the last reply", "error, termination `api-error`"),
     ("any other `result`, `success` too: nobody graded", "unknown, its subtype as termination"),
-    ("none of these, also where the user interrupted", "unknown"),
+    ("the user interrupted, and no infrastructure failed", "unknown"),
+    ("none of these", "unknown"),
 )
 """Which verdict gives which status."""
 

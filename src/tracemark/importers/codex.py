@@ -58,7 +58,8 @@ SUCCESS = (
         "`turn_aborted` behind the last item: the user stopped it, and no infrastructure failed",
         "unknown, with its reason",
     ),
-    ("none of these: nobody graded", "unknown"),
+    ("a last turn that just ended: nobody graded", "unknown"),
+    ("none of these", "unknown"),
 )
 """Which verdict gives which status."""
 
