@@ -141,7 +141,7 @@ class Evidence:
 
     def step(self, step: dict[str, Any]) -> None:
         """Note a step that was written."""
-        self._steps.append(dict(step))
+        self._steps.append({"step_id": len(self._steps) + 1, **step})
         if step["source"] == "agent" and step.get("llm_call_count") != 0:
             if self._before is None:
                 self._before = len(self._rendered)
