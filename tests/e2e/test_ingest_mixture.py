@@ -18,16 +18,17 @@ DEEP = "[" * 10_000 + "]" * 10_000
 
 
 def damaged(inbox: Path) -> None:
-    """Write two files of each format: one nested too deeply, and one that ends in the middle of the agent's words."""
+    """Write three files of each format: nested too deeply, cut in the agent's words, spoken by an unknown role."""
     for name, form in FORMATS.items():
         said = form.said(f'"{ANSI}Done."'.replace("\x1b", "\\u001b"))
         deep = form.files([form.run(1, [said], f'"note": {DEEP}')])
         cut = form.files([form.run(2, [said])])
-        for what, files in (("deep", deep), ("cut", cut)):
+        who = form.files([form.run(3, [said, form.spoken("\\u001b[31moracle")])])
+        for what, files in (("deep", deep), ("cut", cut), ("who", who)):
             [(file, data)] = files.items()
             path = inbox / f"{name}{ANSI}" / what / file
             path.parent.mkdir(parents=True)
-            path.write_bytes(data if what == "deep" else data[: data.rindex(b"Done.")])
+            path.write_bytes(data[: data.rindex(b"Done.")] if what == "cut" else data)
 
 
 def expected(folder: Path) -> tuple[set[str], Counter[tuple[str, str]]]:
