@@ -125,9 +125,9 @@ def test_a_declared_encoding_counts_for_what_it_does_to_a_text() -> None:
     assert not compare(harness(one), harness(other)).equal
 
 
-def test_code_that_cannot_be_parsed_or_is_nested_too_deep_counts_for_its_text() -> None:
-    deep = b"x = " + b"-" * 5000 + b"1\n"
-    for raw in (b"def (", deep, b"x = '\xff'\n", b"x = 1\0"):
+def test_code_of_which_no_tree_can_be_written_counts_for_its_text() -> None:
+    deep, long = b"x = " + b"-" * 5000 + b"1\n", b"x = 0x" + b"f" * 5000 + b"\n"
+    for raw in (b"def (", deep, long, b"x = '\xff'\n", b"x = 1\0"):
         same = compare(harness({"helpers.py": raw}), harness({"helpers.py": raw}))
         assert same.equal
         assert not compare(harness({"helpers.py": raw}), harness({"helpers.py": raw + b"# more"})).equal

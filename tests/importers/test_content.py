@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from tracemark.importers.content import content_of
+from tracemark.importers.content import observed as shown_of
 
 
 def trajectory(*steps: dict[str, Any]) -> dict[str, Any]:
-    return {"agent": {"name": "a", "version": "1"}, "steps": [{"message": "m", **step} for step in steps]}
+    numbered = [{"step_id": number, "message": "m", **step} for number, step in enumerate(steps, 1)]
+    return {"agent": {"name": "a", "version": "1"}, "steps": numbered}
 
 
 def observed(*results: dict[str, Any], calls: int = 0) -> dict[str, Any]:
@@ -73,3 +75,18 @@ def test_several_results_of_one_step_keep_their_order() -> None:
 )
 def test_a_reply_is_a_step_of_the_agents_in_which_a_model_spoke(step: dict[str, Any], expected: list[int]) -> None:
     assert list(content_of(trajectory(step)).replies) == expected
+
+
+def tool(name: str, description: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": None}}
+
+
+def test_a_list_with_two_definitions_of_one_tool_shows_nothing_and_the_same_one_twice_is_one() -> None:
+    def shown(*tools: dict[str, Any]) -> Any:
+        made = trajectory({"source": "user"})
+        made["agent"]["tool_definitions"] = list(tools)
+        return shown_of(content_of(made)).get("tool_bindings")
+
+    one, other = tool("run", "Run."), tool("run", "Run a command.")
+    assert shown(one, other) is shown(other, one) is None
+    assert shown(one, one) == shown(one) != shown(other)

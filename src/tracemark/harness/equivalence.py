@@ -10,7 +10,7 @@ Invariants:
   traceback put into an observation) can still tell the two apart; no syntax tree shows that;
 - a file counts as a tree only where it is nothing but a module: one that is also a prompt, a schema or an included
   template counts as text, and so does one that no entry imports;
-- a module that cannot be parsed counts as text.
+- a module that cannot be parsed, or whose tree cannot be written out, counts as text.
 """
 
 from __future__ import annotations
@@ -105,11 +105,12 @@ def _texts(harness: Harness) -> set[str]:
 
 
 def _tree(raw: bytes) -> bytes | None:
-    """Return the tree of a module without its places; None when it cannot be parsed.
+    """Return the tree of a module without its places; None when it cannot be parsed, or not be written out.
 
     The bytes are parsed, so that a declared encoding counts for what it does to the texts in it.
     """
     try:
         return _TREE + ast.dump(source.parse(raw)).encode("utf-8", "backslashreplace")
-    except (source.UnparsableError, RecursionError, MemoryError):
+    except (source.UnparsableError, RecursionError, MemoryError, ValueError):
+        # a ValueError is a number of more digits than Python writes
         return None

@@ -301,12 +301,14 @@ def _observed_tools(tools: Sequence[Any], key: bytes) -> list[dict[str, str]]:
 def _reduce(tools: Sequence[Any]) -> list[dict[str, str]]:
     if not tools:
         return [{"part": "tools", "form": "known-empty", "digest": digest.of([])}]
-    found = {}
+    found: dict[str, str] = {}
     for tool in tools:
         try:
             reduced = reduce_tool(tool)
         except ToolSchemaError:
             # one definition that nobody can read makes the list incomplete, and an incomplete list proves nothing
             return []
-        found[reduced["name"]] = digest.of(reduced)
+        if found.setdefault(reduced["name"], schema := digest.of(reduced)) != schema:
+            # parts are compared by name, and of two definitions of one name nobody knows which one is the tool's
+            return []
     return [{"part": name, "form": "schema", "digest": value} for name, value in sorted(found.items())]
