@@ -25,7 +25,8 @@ SUCCESS = (
     ("the run's span has the status ERROR", "error"),
     ("`gen_ai.evaluation.score.label` of the run's evaluations: all that say pass or fail say pass", "success"),
     ("one of them says fail", "failure"),
-    ("none of these; a score without such a label is a finding `verdict-unread`", "unknown"),
+    ("evaluations without such a label, which are a finding `verdict-unread`", "unknown"),
+    ("none of these", "unknown"),
 )
 """Which verdict gives which status, in the order in which they are looked for."""
 
