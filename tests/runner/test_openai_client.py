@@ -515,6 +515,27 @@ def test_what_cannot_be_recorded_is_refused_before_it_is_sent(start: Any, server
     assert server.requests == []
 
 
+@pytest.mark.parametrize("place", ["/models/small", "/files", "/images/v1", "/vector_stores/v1", "/audio"])
+def test_the_address_of_a_server_lets_nothing_pass(start: Any, server: says.Server, place: str) -> None:
+    with start() as rec:
+        client = client_of(rec, server, base_url=server.url + place)
+        with pytest.raises(UsageError, match="cannot be recorded"):
+            client.responses.create(model=says.MODEL, input="Hi.")
+        with pytest.raises(UsageError, match="cannot be recorded"):
+            client.completions.create(model=says.MODEL, prompt="Hi.")
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("path", ["/images/generations", "/vector_stores/vs-1/files", "/uploads/up-1/parts", "/files"])
+def test_what_gives_no_reply_of_a_model_passes_wherever_the_server_is(
+    start: Any, server: says.Server, path: str
+) -> None:
+    server.says(says.Answer({}))
+    with start() as rec:
+        client_of(rec, server, base_url=server.url + "/models/small").post(path, cast_to=object, body={})
+    assert steps(rec) == []
+
+
 def test_what_gives_no_reply_of_a_model_passes(start: Any, server: says.Server) -> None:
     server.says(says.Answer({"object": "list", "data": [], "model": "e", "usage": {}}))
     with start() as rec:
@@ -529,6 +550,26 @@ def test_a_reply_that_a_trace_cannot_hold_is_raised_at_the_end_and_contradicts(s
     with pytest.raises(UsageError, match="share the id"):
         ask_once(rec, server)
     assert [(each.component, each.part) for each in rec.contradictions] == [("runtime", "recording")]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [{"index": [0], "delta": {"content": "Yes."}}, {"index": 0, "delta": {"tool_calls": [{"index": 0}, {"id": "a"}]}}],
+)
+def test_a_stream_that_cannot_be_put_together_reaches_the_program_whole(
+    start: Any, server: says.Server, piece: dict[str, Any]
+) -> None:
+    server.says(says.Answer(chunks=[{"choices": [piece]}, {"choices": [{**piece, "index": "0"}]}, "data: [DONE]"]))
+    rec = start()
+    with pytest.raises(UsageError, match="a call could not be recorded"):
+        stream_once(rec, server)
+    assert [(each.component, each.part) for each in rec.contradictions] == [("runtime", "recording")]
+
+
+def stream_once(rec: Recorder, server: says.Server) -> None:
+    with rec:
+        pieces = client_of(rec, server).chat.completions.create(model=says.MODEL, messages=opening(rec), stream=True)
+        assert len(list(pieces)) == 2
 
 
 def ask_once(rec: Recorder, server: says.Server) -> None:

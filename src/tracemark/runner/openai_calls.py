@@ -16,7 +16,7 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import groupby, takewhile
 from threading import RLock
 from typing import Any, NamedTuple
@@ -99,7 +99,7 @@ class Following:
             UsageError: when it cannot, or an earlier call could not be recorded.
         """
         self._require()
-        self._raise()
+        self.raise_failure()
         call = read(raw)
         with self._lock:
             if not self._is_own(call):
@@ -113,9 +113,15 @@ class Following:
             if key not in self._known:
                 chat.made(message, f"messages.{number}")
 
-    def replied(self, call: Call, reply: Reply) -> None:
-        """Record what the model replied; a reply that cannot be recorded is told later."""
-        with self._lock, self._told(call):
+    def replied(self, call: Call, read_reply: Callable[[], Reply]) -> None:
+        """Record what the model replied; a reply that cannot be read or recorded is told later.
+
+        Args:
+            call: the request.
+            read_reply: reads the reply.
+        """
+        with self._lock, self._told():
+            reply = read_reply()
             message = chat.message_of(reply.completion)
             if message is None or reply.completion is None:
                 self._failed(call, {"error": chat.error_of(reply.error) or {"type": "no reply"}})
@@ -132,18 +138,17 @@ class Following:
             call: the request.
             problem: `status`, the HTTP status, or `error`, an object with its `type`.
         """
-        with self._lock, self._told(call):
+        with self._lock, self._told():
             self._failed(call, problem)
 
     def settle(self) -> None:
         """Record at the end what waited for another request: a reply that was broken off, and what got no reply."""
         with self._lock:
-            if self._broken is not None:
-                with self._told(self._broken[0]):
-                    self._settle_broken(None, at_the_end=True)
+            with self._told():
+                self._settle_broken(None, at_the_end=True)
             waiting, self._unanswered = self._unanswered, None
             if waiting is not None and self._is_own(waiting):
-                with self._told(waiting):
+                with self._told():
                     self._take_in(waiting)
 
     def raise_failure(self) -> None:
@@ -152,24 +157,23 @@ class Following:
         Raises:
             UsageError: then.
         """
-        self._raise()
-
-    def _raise(self) -> None:
         if self._failure is not None:
             raise UsageError(
                 f"a call could not be recorded: {self._failure}",
                 hint="the trace is marked as contradicted; record such calls by hand, or keep them out of the run",
             ) from self._failure
 
-    def _told(self, call: Call) -> _Told:
-        return _Told(self._keep_failure, call)
-
-    def _keep_failure(self, error: Exception) -> None:
-        self._failure = self._failure or error
-        text = f"a call of the model could not be recorded: {error}"
-        # the journal itself may be what failed
-        with suppress(TracemarkError, OSError):
-            self._evidence.contradict(Contradiction("runtime", "recording", None, text[:EXCERPT]))
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Keep an error of the block for later: the program's own call is not to fail by it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told by `raise_failure`
+            self._failure = self._failure or error
+            text = f"a call of the model could not be recorded: {error}"
+            # the journal itself may be what failed
+            with suppress(TracemarkError, OSError):
+                self._evidence.contradict(Contradiction("runtime", "recording", None, text[:EXCERPT]))
 
     def _record(self, call: Call, message: dict[str, Any], completion: dict[str, Any], **more: Any) -> None:
         self._settle_broken(call)
@@ -287,23 +291,6 @@ class Following:
         """Write a call that gave no step."""
         model = {"model": call.body["model"]} if isinstance(call.body.get("model"), str) else {}
         self._write("call", {"call": chat.plain({"after": self._turns.steps, "kind": kind, **model, **members})})
-
-
-class _Told:
-    """A `with` block whose error is kept for later: the program's own call is not to fail by it."""
-
-    def __init__(self, keep: Callable[[Exception], None], call: Call) -> None:
-        self._keep = keep
-        self._call = call
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        self._keep(error)
-        return True
 
 
 def read(raw: bytes) -> Call:

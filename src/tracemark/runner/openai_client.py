@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -32,10 +32,13 @@ OpenAIClient = TypeVar("OpenAIClient")
 """The class of a client; its copy is of the same."""
 
 _RECORDED = "/chat/completions"
-_WITHOUT_REPLY = frozenset(
-    {"audio", "containers", "embeddings", "files", "images", "models", "moderations", "uploads", "vector_stores"}
+_WITHOUT_REPLY = re.compile(
+    r"/(?:audio/(?:speech|transcriptions|translations|voices|voice_consents)|embeddings|moderations|files"
+    r"|images/(?:edits|generations|variations)|containers(?:/[^/]+/files)?"
+    r"|uploads(?:/[^/]+/(?:cancel|complete|parts))?"
+    r"|vector_stores(?:/[^/]+(?:/(?:search|files(?:/[^/]+)?|file_batches(?:/[^/]+/cancel)?))?)?)$"
 )
-"""Parts of the API that give no reply of a chat model."""
+"""What is posted to without getting a reply of a chat model; what stands in front is a server's own affair."""
 
 _LIBRARIES = ("httpx", "httpx2")
 _EVENT_STREAM = "text/event-stream"
@@ -130,17 +133,22 @@ class _Exchange:
         if response.status_code >= 400:
             self._tell(self._following.failed, {"status": response.status_code, **_error(content)})
         elif response.headers.get("content-type", "").partition(";")[0].strip().lower() == _EVENT_STREAM:
-            self._tell(self._following.replied, openai_stream.read(content))
+            self._tell(self._following.replied, partial(openai_stream.read, content))
         else:
-            value = _loaded(content)
-            error = value.get("error") if isinstance(value, dict) else {"type": "unreadable reply"}
-            completion = value if isinstance(value, dict) and value.get("choices") else None
-            self._tell(self._following.replied, Reply(completion, completion is not None, error or None))
+            self._tell(self._following.replied, partial(_whole, content))
 
     def _tell(self, to: Callable[[Call, Any], None], what: Any) -> None:
         if not self._told:
             self._told = True
             to(self._call, what)
+
+
+def _whole(content: bytes) -> Reply:
+    """Return the reply of a body that was not streamed."""
+    value = _loaded(content)
+    error = value.get("error") if isinstance(value, dict) else {"type": "unreadable reply"}
+    completion = value if isinstance(value, dict) and value.get("choices") else None
+    return Reply(completion, completion is not None, error or None)
 
 
 def _error(content: bytes) -> dict[str, Any]:
@@ -168,7 +176,7 @@ def _admitted(request: Any, following: Following) -> Any:
     path = _DEPLOYMENT.sub("", request.url.path.rstrip("/"))
     if path.endswith(_RECORDED):
         following.require(request.read())
-    elif _WITHOUT_REPLY.isdisjoint(path.split("/")):
+    elif _WITHOUT_REPLY.search(path) is None:
         raise UsageError(
             f"{path} cannot be recorded: only chat completions can",
             hint="call client.chat.completions, or send this one by the client that the recorder was given",
