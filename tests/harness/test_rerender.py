@@ -120,6 +120,34 @@ def test_what_writes_without_end_is_stopped(template: str) -> None:
         Rerendering(template).render({"output": '"x' * 5_000})
 
 
+@pytest.mark.parametrize(
+    ("template", "output"),
+    [
+        ("".join(f"{{% set a{n} = output | list %}}" for n in range(20)), "\u4e2d" * 100_000),
+        ("".join(f"{{% set a{n} = output.split('b') %}}" for n in range(20)), "ab" * 100_000),
+        ("".join(f"{{% set a{n} = output.upper() %}}" for n in range(180)), "a" * 200_000),
+        ("".join(f"{{% set a{n} = output[1:] %}}" for n in range(180)), "a" * 200_000),
+        (
+            "{{ output | replace('a', '" + "b" * 31 + "') | replace('b', '" + "c" * 64 + "') | length }}",
+            "a" * 1_000_000,
+        ),
+    ],
+)
+def test_what_a_template_holds_at_once_is_bounded(template: str, output: str) -> None:
+    with pytest.raises(NotRenderedError, match="it writes too much"):
+        Rerendering(template).render({"output": output})
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["{{ 1.5 | round(999999999, 'ceil') }}", "{{ output | tojson(999999999) }}", "{{ output | tojson(indent=17) }}"],
+)
+def test_a_number_that_says_how_much_is_written_is_small(template: str) -> None:
+    with pytest.raises(NotRenderedError, match="with a number above 16 is not rendered"):
+        Rerendering(template)
+    assert Rerendering("{{ 1.26 | round(1) }}{{ [1] | tojson(indent=2) }}").render({}) == "1.3[\n  1\n]"
+
+
 def test_templates_and_raw_outputs_have_a_limit() -> None:
     Rerendering("x" * rerender.MAXIMUM_TEMPLATE)
     with pytest.raises(NotRenderedError, match="longer than"):
@@ -150,7 +178,7 @@ def test_a_deep_raw_output_gives_nothing_and_fails_nobody() -> None:
     for _ in range(20_000):
         deep = [deep]
     for template in ("{{ output }}", "{{ output | tojson }}"):
-        with pytest.raises(NotRenderedError, match="RecursionError"):
+        with pytest.raises(NotRenderedError, match="nested too deeply"):
             Rerendering(template).render({"output": deep})
 
 

@@ -32,16 +32,21 @@ MAXIMUM_RAW = 1_048_576
 """Characters of text in the raw output of one observation that is rendered; numbers and names count 16 each."""
 
 MAXIMUM_WORK = 33_554_432
-"""Characters that one rendering may write: its result, what filters and sums give, and the rounds of its loops, each as
-long as the raw output."""
+"""Characters that one rendering may write: its result, what filters, methods, slices and sums give (64 for each item of
+a list), and the rounds of its loops, each as long as the raw output."""
 
 _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """What the constructs of a template may raise, beside what Jinja raises itself; too deep a value is among them."""
 
 _ROUNDS = "rounds"
+_MADE = "made"
 _SCALAR = 16
+_ITEM = 64
 _ARGUMENT = 64
 _DEPTH = 64
+# a number that says how much is written: places behind the point, columns of indentation
+_AMOUNTS = frozenset(("round", "tojson"))
+_MOST = 16
 
 # in lines, since a list would take a line for each
 _NODES = frozenset(
@@ -124,9 +129,11 @@ class _Work:
             raise NotRenderedError("it writes too much")
 
     def made(self, value: Any) -> Any:
-        """Return a value, counted if it is a text."""
+        """Return a value, counted if it is a text or a list."""
         if isinstance(value, str):
             self.spend(len(value))
+        elif isinstance(value, list):
+            self.spend(len(value) * _ITEM + sum(len(item) for item in value if isinstance(item, str)))
         return value
 
     def rounds(self, values: Any) -> Any:
@@ -143,10 +150,22 @@ class _Work:
 
         return guarded
 
+    def guard_replace(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the filter `replace`, which makes much of little: what it would write is counted before it does."""
+
+        @wraps(function)
+        def guarded(context: Any, value: Any, old: str, new: str, count: int | None = None) -> Any:
+            text = str(value)
+            self.spend(len(text) + text.count(str(old)) * len(str(new)))
+            return function(context, text, old, new, count)
+
+        return guarded
+
 
 def _sandbox(work: _Work) -> Environment:
     # jinja2 is slow to import, and few harnesses have such a template
     from jinja2 import StrictUndefined  # noqa: PLC0415
+    from jinja2.filters import do_replace  # noqa: PLC0415
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415
 
     class Sandbox(ImmutableSandboxedEnvironment):
@@ -158,27 +177,52 @@ def _sandbox(work: _Work) -> Environment:
             return work.made(super().call_binop(context, operator, left, right))
 
     sandbox = Sandbox(undefined=StrictUndefined, autoescape=False)
-    sandbox.filters = {name: work.guard(sandbox.filters[name]) for name in _FILTERS} | {_ROUNDS: work.rounds}
+    sandbox.filters = {name: work.guard(sandbox.filters[name]) for name in _FILTERS}
+    sandbox.filters |= {_ROUNDS: work.rounds, _MADE: work.made, "replace": work.guard_replace(do_replace)}
     sandbox.tests = {name: sandbox.tests[name] for name in _TESTS}
     sandbox.globals = {}
     return sandbox
 
 
 def _compiled(text: str, work: _Work) -> Template:
-    from jinja2 import TemplateSyntaxError, nodes  # noqa: PLC0415 - heavy, see `_sandbox`
+    from jinja2 import TemplateSyntaxError  # noqa: PLC0415 - heavy, see `_sandbox`
 
     sandbox = _sandbox(work)
     try:
         tree = sandbox.parse(text)
         _require_simple(tree)
-        for loop in tree.find_all(nodes.For):
-            loop.iter = nodes.Filter(loop.iter, _ROUNDS, [], [], None, None, lineno=loop.lineno)
-        code = sandbox.compile(tree)
+        code = sandbox.compile(_counting(tree))
     except TemplateSyntaxError as error:
         raise TemplateSyntaxFault(error.message or "does not parse", error.lineno) from None
     except RecursionError:
         raise TemplateSyntaxFault("is nested too deeply") from None
     return sandbox.template_class.from_code(sandbox, code, sandbox.globals)
+
+
+def _counting(tree: nodes.Template) -> nodes.Template:
+    """Return a template in which the rounds of loops, and what methods and slices give, are counted."""
+    from jinja2 import nodes  # noqa: PLC0415 - as above
+    from jinja2.visitor import NodeTransformer  # noqa: PLC0415
+
+    def counted(node: Any, name: str) -> nodes.Filter:
+        return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
+
+    class Counting(NodeTransformer):
+        def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 - Jinja looks it up by this name
+            self.generic_visit(node)
+            node.iter = counted(node.iter, _ROUNDS)
+            return node
+
+        def visit_Call(self, node: nodes.Call) -> nodes.Filter:  # noqa: N802
+            self.generic_visit(node)
+            return counted(node, _MADE)
+
+        def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:  # noqa: N802
+            self.generic_visit(node)
+            return counted(node, _MADE) if isinstance(node.arg, nodes.Slice) else node
+
+    Counting().visit(tree)
+    return tree
 
 
 def _require_simple(tree: nodes.Template) -> None:
@@ -225,6 +269,8 @@ def _objection_to(node: Any, what: str, allowed: frozenset[str]) -> str | None:
     arguments = [*node.args, *(keyword.value for keyword in node.kwargs)]
     if what == "filter" and (node.dyn_args or node.dyn_kwargs or not all(_is_small(one) for one in arguments)):
         return f"the filter `{node.name}` with a computed or long argument"
+    if what == "filter" and node.name in _AMOUNTS and not all(map(_is_few, arguments)):
+        return f"the filter `{node.name}` with a number above {_MOST}"
     return None
 
 
@@ -236,16 +282,29 @@ def _is_small(node: Any) -> bool:
     return kind == "Const" and (not isinstance(node.value, str) or len(node.value) <= _ARGUMENT)
 
 
+def _is_few(node: Any) -> bool:
+    """Return whether a small argument is no number that makes a filter write much."""
+    if type(node).__name__ == "Neg":
+        return _is_few(node.node)
+    return not isinstance(node.value, int | float) or -_MOST <= node.value <= _MOST
+
+
 def _size_of(variables: Mapping[str, Any]) -> int:
-    """Return how much text a raw output holds; counting stops where it is too much."""
-    size, pending = 0, list(variables.items())
+    """Return how much text a raw output holds; counting stops where it is too much.
+
+    Raises:
+        NotRenderedError: when it is nested so deeply that its indentation would be long.
+    """
+    size, pending = 0, [(name, value, 0) for name, value in variables.items()]
     while pending and size <= MAXIMUM_RAW:
-        name, value = pending.pop()
+        name, value, depth = pending.pop()
         size += len(name) + _SCALAR
+        if depth > _DEPTH:
+            raise NotRenderedError("the raw output is nested too deeply")
         if isinstance(value, str):
             size += len(value)
         elif isinstance(value, Mapping):
-            pending += value.items()
+            pending += [(inner, item, depth + 1) for inner, item in value.items()]
         elif isinstance(value, list):
-            pending += [("", item) for item in value]
+            pending += [("", item, depth + 1) for item in value]
     return size
