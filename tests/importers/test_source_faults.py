@@ -347,3 +347,15 @@ def test_a_file_that_is_called_a_journal_and_is_none_is_read_as_what_it_is(inbox
     found = inbox.read()
     assert [item.source["format"] for item in found.traces] == ["atif"]
     assert found.codes == ["format-unknown"]
+
+
+HEADER = b'{"info": {"agent_info": {}, "environment_info": {}}, "tasks": [], "simulations": ['
+
+
+@pytest.mark.parametrize("behind", [b'{"task_id": 2, "traj": [{"ro', b"17", b'"some te', b"  "])
+@pytest.mark.parametrize(("begin", "name"), [(b"[", "tau-bench"), (HEADER, "tau2")])
+def test_an_array_that_is_cut_is_refused_once(inbox: Inbox, begin: bytes, name: str, behind: bytes) -> None:
+    said = b'[{"role": "user", "content": "Go."}]'
+    inbox.write("runs.json", begin + b'{"task_id": 1, "traj": ' + said + b', "messages": ' + said + b"}, " + behind)
+    found = inbox.read(format=name)
+    assert (len(found.traces), len(found.refused)) == (1, 1)

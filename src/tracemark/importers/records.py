@@ -71,22 +71,25 @@ def _elements(stream: BinaryIO, piece: Piece, elements: Elements) -> Iterator[Re
     """Yield the elements of an array in a document, or the refusal of one without it."""
     limits = piece.context.limits
     reader = Reader(stream, elements, limits.max_record)
-    missed = False
+    missed = is_told = False
     for element in reader:
         missed = missed or element is None
         if element is not None:
+            # the element in which the document ends is refused, and no second refusal says so
+            is_told = not element.whole
             yield _element(element, piece)
     if missed:
         with expanded(piece.path, piece.packed, piece.member, limits.max_expanded) as again:
             for element in Reader(again, elements, limits.max_record, reader.around):
                 # a document that another program changed in between may have more of them
                 if element is not None:
+                    is_told = not element.whole
                     yield _element(element, piece)
     if not reader.found and reader.complete and _lie_apart(piece.context, elements):
         return
     if not reader.found:
         yield refuse_piece("record-unfit", piece, f"it has no array {elements.member or 'of records'}")
-    elif not reader.complete:
+    elif not reader.complete and not is_told:
         yield refuse_piece("record-truncated", piece, "the document ends in its middle: what stands in front was read")
 
 
