@@ -82,7 +82,8 @@ MEMBERS = (
 )
 """Which attributes and members of spans go to a place of their own."""
 
-_TRACE = re.compile(rb'"trace_?[iI]d"\s*:\s*"([^"\\]{1,64})"')
+_NAMES = (b'"traceId"', b'"trace_id"')
+_VALUE = re.compile(rb'\s*:\s*"([^"\\]{1,64})"')
 _MARKS = (b"gen_ai.", b"llm.", b"openinference.", b"traceloop.")
 _TIMES = ("startTimeUnixNano", "start_time_unix_nano", "traceId", "trace_id", "spanId", "span_id", "kind")
 _RECORD = (
@@ -139,8 +140,8 @@ class OtelImporter(Importer):
         last: dict[str, int] = {}
         for number, record in enumerate(again()):
             if isinstance(record, Record):
-                for found in _TRACE.findall(record.raw):
-                    last[normal(found.decode("utf-8", "replace"))] = number
+                for name in _trace_ids(record.raw):
+                    last[name] = number
         ends: dict[int, list[str]] = {}
         for name, number in last.items():
             ends.setdefault(number, []).append(name)
@@ -298,6 +299,18 @@ class _Others:
         if self._first is not None:
             many = f"{self._count} traces hold" if self._count > 1 else "the trace holds"
             yield refuse(UNFIT, self._first, f"{many} no call of a model: no span of GenAI conventions is in it")
+
+
+def _trace_ids(raw: bytes) -> Iterator[str]:
+    """Yield the ids that a record may hold spans of, without parsing it."""
+    for name in _NAMES:
+        at = raw.find(name)
+        while at >= 0:
+            at += len(name)
+            found = _VALUE.match(raw, at)
+            if found is not None:
+                yield normal(found[1].decode("utf-8", "replace"))
+            at = raw.find(name, at)
 
 
 def _alone(part: Document, value: Any, place: str) -> Document:

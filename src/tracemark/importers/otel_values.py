@@ -40,7 +40,10 @@ def plain(value: Any) -> Any:
     if kind == "arrayValue" and isinstance(inner, dict) and isinstance(held, (list, type(None))):
         return [plain(one) for one in held or ()]
     if kind == "kvlistValue" and isinstance(inner, dict) and isinstance(held, (list, type(None))):
-        return {name: plain(one) for name, one in named(held).items()}
+        found = named(held)
+        for name, one in found.items():
+            found[name] = plain(one)
+        return found
     return value if kind in ("bytesValue", "arrayValue", "kvlistValue") else inner
 
 
@@ -117,7 +120,7 @@ def time_of(nanoseconds: int | None) -> str | None:
     if not 0 < seconds < _LATEST:
         return None
     digits = f"{rest:09d}" if rest % 1000 else f"{rest // 1000:06d}"
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{digits}Z"
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{digits}Z"
 
 
 def normal(text: str) -> str:
