@@ -89,6 +89,13 @@ def test_a_template_that_is_not_rendered_proves_nothing(matcher: Any, template: 
     assert not judgement.contradicted
 
 
+def test_a_template_that_asks_whether_a_value_is_there_contradicts_no_source_that_lacks_it(matcher: Any) -> None:
+    optional = handler("{% if error is defined %}<error>{{ error }}</error>{% endif %}{{ output.text }}")
+    judgement = matcher(observation_handlers=[optional]).judge(content((raw(), "<error>late</error>ok")))
+    assert not judgement.contradicted
+    assert evidence(judgement) == {"frame": "claimed"}
+
+
 def test_of_several_handlers_only_those_with_a_template_are_corroborated(matcher: Any) -> None:
     chain = [handler(None, "cut", max_characters=400), handler()]
     judgement = matcher(observation_handlers=chain).judge(content((raw(), shown())))

@@ -45,18 +45,30 @@ def test_a_template_with_conditions_and_slices_is_rendered(output: dict[str, Any
         ("{{ output.strip() | upper | replace('A', 'z') }}", "z\nB"),
         ("{{ (output | length + 1) // 2 }}{{ '!' if more.x in [1, 3] else '?' }}", "2!"),
         ("{{ 'Output: ' + output }}", "Output: a\nb"),
+        ("{% if more is defined %}{{ more.x | default(0) }}{{ none_at_all is none }}{% endif %}", "1True"),
         ("{{ output }}\n", "a\nb"),
     ],
 )
 def test_what_observation_templates_use_is_rendered_as_jinja_renders_it(template: str, expected: str) -> None:
-    variables = {"output": "a\nb", "more": {"x": 1, "y": 2}}
+    variables = {"output": "a\nb", "more": {"x": 1, "y": 2}, "none_at_all": None}
     assert Rerendering(template).render(variables) == expected
     from jinja2 import Template
 
     assert Template(template).render(variables) == expected
 
 
-@pytest.mark.parametrize("template", ["{{ missing }}", "{{ output.missing }}", "{% if output.missing %}{% endif %}"])
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ missing }}",
+        "{{ output.missing }}",
+        "{% if output.missing %}{% endif %}",
+        "{% if missing is defined %}<error>{{ missing }}</error>{% endif %}{{ output }}",
+        "{% if output.missing is not string %}{{ output }}{% endif %}",
+        "{{ missing | default('') }}{{ output }}",
+        "{{ output.missing | d('none') }}",
+    ],
+)
 def test_a_variable_that_the_source_does_not_hold_gives_nothing(template: str) -> None:
     with pytest.raises(NotRenderedError, match=r"has no attribute|is undefined"):
         Rerendering(template).render({"output": "text"})

@@ -10,8 +10,8 @@ Invariants:
 - time and memory are bounded by the limits below, whatever template and output say; no clock decides, so that a
   verdict never depends on how busy a machine is;
 - no file is read, nothing is included, and no code of a harness or a trace is called;
-- a template that asks for a variable which the source does not hold (undefined is strict) gives nothing, and so does
-  one that fails or exceeds a limit: from that nothing follows, neither for nor against the harness.
+- a template that asks for a variable which the source does not hold gives nothing, be it by `is defined` or `default`,
+  and so does one that fails or exceeds a limit: from that nothing follows, neither for nor against the harness.
 """
 
 from __future__ import annotations
@@ -142,10 +142,16 @@ class _Work:
         return values
 
     def guard(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a filter of which the result is counted."""
+        """Return a filter or test of which the result is counted, and which is given no missing value.
+
+        What a template makes of a value that is missing is what it made of one that is not recorded.
+        """
+        from jinja2 import Undefined  # noqa: PLC0415 - heavy, see `_sandbox`
 
         @wraps(function)
         def guarded(*arguments: Any, **named: Any) -> Any:
+            if any(isinstance(value, Undefined) for value in arguments):
+                raise NotRenderedError("a value that it asks for is undefined")
             return self.made(function(*arguments, **named))
 
         return guarded
@@ -179,7 +185,8 @@ def _sandbox(work: _Work) -> Environment:
     sandbox = Sandbox(undefined=StrictUndefined, autoescape=False)
     sandbox.filters = {name: work.guard(sandbox.filters[name]) for name in _FILTERS}
     sandbox.filters |= {_ROUNDS: work.rounds, _MADE: work.made, "replace": work.guard_replace(do_replace)}
-    sandbox.tests = {name: sandbox.tests[name] for name in _TESTS}
+    tests: dict[str, Any] = sandbox.tests
+    sandbox.tests = {name: work.guard(tests[name]) for name in _TESTS}
     sandbox.globals = {}
     return sandbox
 
