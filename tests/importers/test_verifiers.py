@@ -554,3 +554,10 @@ def test_the_shared_files(shared_traces: Path) -> None:
     beside = [finding for finding in found.plan.findings if finding.code == "file-beside"]
     assert len(beside) == 13
     assert sum("model" in item.run for item in found.traces) == 63
+
+
+def test_a_reward_that_is_no_number_is_kept_where_it_stood() -> None:
+    item = trace(row(reward="0.5"))
+    assert item.outcome["status"] == "unknown"
+    assert item.trajectory["extra"]["record"]["reward"] == "0.5"
+    assert "verdict-unread" in [found.code for found in item.findings]

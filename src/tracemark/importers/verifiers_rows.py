@@ -46,7 +46,9 @@ def draft(document: Document, context: Context) -> Draft:
     metrics = _final_metrics(rest.get("token_usage"))
     if metrics:
         trajectory["final_metrics"] = metrics
-    outcome, doubt = rewarded(rest.pop("reward", None), context.limits.success_reward)
+    outcome, doubt = rewarded(rest.get("reward"), context.limits.success_reward)
+    if "reward" in outcome or rest.get("reward") is None:
+        rest.pop("reward", None)
     if rest.get("error") not in (None, "", False):
         outcome |= {"status": "error", "rule": "error"}
     if isinstance(rest.get("stop_condition"), str):
