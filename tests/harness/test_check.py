@@ -259,13 +259,24 @@ def test_every_finding_is_in_the_table_with_a_next_step(desk):
     assert all(finding.severity is CODES[finding.code].severity and finding.hint for finding in found)
 
 
-def test_a_handler_template_that_is_not_rendered_is_a_finding_that_says_why(desk):
-    def declare(template):
-        desk.replace("harness.yaml", "max_characters: 400", f"max_characters: 400, template: '{template}'")
+@pytest.fixture
+def declare(desk):
+    """Return a function that gives a handler a template, and what is found then."""
+
+    def declaring(handler, template):
+        desk.replace("harness.yaml", f"name: {handler}, ", f"name: {handler}, template: '{template}', ")
         found = findings(desk)
-        desk.replace("harness.yaml", f", template: '{template}'", "")
+        desk.replace("harness.yaml", f"template: '{template}', ", "")
         return found
 
-    assert declare("<seen>{{ output | trim }}</seen>") == []
-    where = "harness.yaml: handler 'cut'"
-    assert declare("{{ output * 2 }}") == [("template-not-rendered", where)]
+    return declaring
+
+
+def test_a_handler_template_that_is_not_rendered_is_a_finding_that_says_why(declare):
+    where = "harness.yaml: handler 'redact'"
+    assert declare("redact", "<seen>{{ output | trim }}</seen>") == []
+    assert declare("redact", "{{ output * 2 }}") == [("template-not-rendered", where)]
+
+
+def test_a_template_of_another_than_the_last_handler_is_a_finding(declare):
+    assert declare("cut", "{{ output }}") == [("template-not-rendered", "harness.yaml: handler 'cut'")]

@@ -89,6 +89,14 @@ def test_a_template_that_is_not_rendered_proves_nothing(matcher: Any, template: 
     assert not judgement.contradicted
 
 
+def test_what_a_handler_gives_to_another_one_is_compared_with_nothing_that_the_model_saw(matcher: Any) -> None:
+    judge = matcher(observation_handlers=[handler(name="frame"), handler(None, "cut")])
+    for seen in (shown()[:9], shown()):
+        judgement = judge.judge(content((raw(), seen)))
+        assert not judgement.contradicted
+        assert evidence(judgement) == {"frame": "claimed", "cut": "claimed"}
+
+
 def test_a_template_that_asks_whether_a_value_is_there_contradicts_no_source_that_lacks_it(matcher: Any) -> None:
     optional = handler("{% if error is defined %}<error>{{ error }}</error>{% endif %}{{ output.text }}")
     judgement = matcher(observation_handlers=[optional]).judge(content((raw(), "<error>late</error>ok")))

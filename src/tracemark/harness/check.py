@@ -143,13 +143,19 @@ def _templates(harness: Harness) -> Iterable[Finding]:
 
 
 def _handlers(harness: Harness) -> Iterable[Finding]:
-    for handler in harness.manifest.observation_handlers:
+    handlers = harness.manifest.observation_handlers
+    for handler in handlers:
         if handler.template is None:
+            continue
+        where = f"{MANIFEST_NAME}: handler {handler.name!r}"
+        if handler is not handlers[-1]:
+            said = f"the model sees what {handlers[-1].name!r} gives, which is the last handler"
+            yield finding("template-not-rendered", where, said)
             continue
         try:
             Rerendering(handler.template)
         except (NotRenderedError, TemplateSyntaxFault) as error:
-            yield finding("template-not-rendered", f"{MANIFEST_NAME}: handler {handler.name!r}", str(error))
+            yield finding("template-not-rendered", where, str(error))
 
 
 def _undeclared(prompt: PromptTemplate, used: set[str], where: str) -> Iterable[Finding]:

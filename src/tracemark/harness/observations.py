@@ -8,7 +8,8 @@ Invariants:
 - a template corroborates its handler when the source holds the raw output of every observation, and each, rendered
   again, is the observation to the letter. One that differs contradicts;
 - where the source holds no raw output, or it cannot be rendered (`rerender` says when), nothing is proved;
-- what is declared is compared with what the model saw, so of a chain of handlers it holds for what the last one gave.
+- what is declared is compared with what the model saw, which in a chain of handlers is what the last one gave: a
+  template of another one is compared with nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Handlers:
     def __init__(self, harness: Harness) -> None:
         declared = harness.manifest.observation_handlers
         self._claiming = [handler for handler in declared if _claims(handler)]
-        self._templates = {handler.name: handler.template for handler in declared if handler.template is not None}
+        self._templates = {last.name: last.template for last in declared[-1:] if last.template is not None}
         self._renderings: dict[str, Rerendering | None] = {}
 
     @property
