@@ -65,7 +65,8 @@ SUCCESS = (
     ("`resolved`, `success`, `passed`, `result` of `report` or `test_result`; `resolved`, `success` of a row", "by it"),
     ("`reward` or `score` in the same places", "by reward: success at ingest.success_reward, else failure"),
     ("no success, and an `error`, or the state `error`, that is no limit of the harness", "error"),
-    ("none of these; a limit of steps or cost, and a loop, too", "unknown"),
+    ("a limit of steps or cost, or a loop", "unknown"),
+    ("none of these", "unknown"),
 )
 """Which verdict gives which status, in the order in which they are looked for."""
 
