@@ -239,7 +239,7 @@ def test_a_file_that_only_the_catalogue_knows_is_found(filled: Layout) -> None:
         "DELETE FROM restated",
         "UPDATE restated SET fields = '{}'",
         "UPDATE restated SET conflicts = '[\"run.task\"]'",
-        "INSERT INTO restated SELECT id, '{}', '[]', '{}' FROM traces WHERE number = 9",
+        "INSERT INTO restated SELECT id, '{}', '[]', '{}', NULL FROM traces WHERE number = 9",
     ],
 )  # fmt: skip
 def test_a_catalogue_that_is_not_what_the_lines_say_is_found(filled: Layout, change: str) -> None:

@@ -40,7 +40,7 @@ def test_superseded_traces_are_wanted_only_when_asked_for_and_retracted_ones_unl
 
 def test_a_decision_leaves_a_dispute_about_the_outcome_open(make) -> None:
     restated = Restated(
-        {"fingerprint": None, "status": "unknown"}, ("harness.declared.fingerprint", "outcome.status"), {}
+        {"fingerprint": None, "status": "unknown"}, ("harness.declared.fingerprint", "outcome.status"), {}, None
     )
     trace = state(make).trace_id
     decided = state(make, restated=restated, stamps={trace: make.fingerprint("b")})

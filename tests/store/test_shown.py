@@ -101,3 +101,58 @@ def test_two_copies_of_a_trace_are_one(make, root: Path) -> None:
         make.commit(store, make.trace(1, stamp("a")))
         make.commit(store, make.trace(1, stamp("a")), make.trace(2, stamp("a")))
         assert counted(store) == {(text(half("a")), 2, 2)}
+
+
+def test_what_is_shown_since_counts_beside_what_was_shown_first(make, root: Path) -> None:
+    tools = {"tool_bindings": [{"part": "look", "form": "schema", "digest": "c" * 64}]}
+    with Store.open(root, create=True) as store:
+        first, second = make.trace(1, stamp("a")), make.trace(2, stamp("a"))
+        make.commit(store, first, second)
+        said = make.annotation("stamps", make.id_of(first), {"harness": {"observed": tools}})
+        store.commit_annotations("stamps", [said])
+        assert counted(store) == {(text(half("a") | tools), 1, 1), (text(half("a")), 1, 1)}
+        assert store.catalogue.showing([text(half("a") | tools)], ()) == [bytes.fromhex(make.id_of(first))]
+        assert store.catalogue.confirmed(()) == {("prompt_templates", "system", "a" * 64)}
+        assert check(Layout(root)).findings == ()
+        store.catalogue._db.execute("UPDATE restated SET shown = NULL")
+    assert "catalogue-differs" in {found.code for found in check(Layout(root)).findings}
+
+
+def test_a_trace_of_which_two_harnesses_are_stated_is_not_one_that_nobody_names(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        lines = [make.trace(number, stamp("a")) for number in (1, 2)]
+        make.commit(store, *lines)
+        stated = [make.annotation("stamps", make.id_of(lines[0]), {"harness": make.stamp(one)}) for one in "bc"]
+        store.commit_annotations("stamps", stated)
+        assert counted(store) == {(text(half("a")), 1, 1)}
+
+
+def test_a_run_of_more_than_one_harness_is_not_among_those_of_one(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1, {**stamp("a"), "mixed": True}), make.trace(2, stamp("a")))
+        make.commit(store, known := make.trace(3, stamp("a")))
+        store.commit_annotations("stamps", [make.annotation("stamps", make.id_of(known), {"harness": {"mixed": True}})])
+        assert counted(store) == {(text(half("a")), 1, 1)}
+
+
+def test_a_task_that_is_told_later_counts(make, root: Path) -> None:
+    untold = digest.load_canonical(make.trace(2, stamp("a")))
+    del untold["run"]["task"]
+    line = digest.canonical(untold)
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1, stamp("a")), line)
+        store.commit_annotations("outcomes", [make.annotation("outcomes", make.id_of(line), {"run": {"task": "t-2"}})])
+        assert counted(store) == {(text(half("a")), 2, 2)}
+        assert store.catalogue.confirmed(()) == {("prompt_templates", "system", "a" * 64)}
+
+
+def test_two_lines_of_a_trace_in_one_file_are_one(make, root: Path) -> None:
+    with Store.open(root, create=True) as store:
+        make.commit(store, make.trace(1, stamp("a")), make.trace(1, stamp("b")))
+        [(shown, traces, tasks)] = counted(store)
+        assert (traces, tasks) == (1, 1)
+        assert digest.load_canonical(shown.encode())["prompt_templates"] == [
+            *half("a")["prompt_templates"],
+            *half("b")["prompt_templates"],
+        ]
+        assert check(Layout(root)).findings == ()

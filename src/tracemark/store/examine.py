@@ -61,6 +61,8 @@ class Examined:
     """Whether every line was read; what is told of the others says nothing of the file as a whole."""
     links: set[tuple[Any, ...]] = field(default_factory=set)
     """What the catalogue holds of what lines say of other lines, the name of the table first."""
+    seen: set[bytes] = field(default_factory=set)
+    """Ids of the traces: of one with several lines the first counts for what it shows of a harness."""
     about: set[bytes] = field(default_factory=set)
     """Traces that annotations are about, but those that are stored before their traces."""
     witness: Any = None
@@ -100,7 +102,9 @@ def _examine_line(examined: Examined, location: Location, line: bytes) -> None:
         projection = project_line(line, value=value)
         row = projection.row
         examined.links.update(("replaced", bytes.fromhex(old), row.id) for old in projection.supersedes)
-        examined.links.update(("shown", row.id, text) for text in (projection.shown,) if text)
+        if projection.shown and row.id not in examined.seen:
+            examined.links.add(("shown", row.id, projection.shown))
+        examined.seen.add(row.id)
         examined.traces.append((row, location))
         if examined.witness is not None:
             examined.witness.see(row.trace_id, value)

@@ -135,6 +135,14 @@ def observed_halves(db: Database) -> None:
     db.execute("DELETE FROM meta WHERE key = 'watermark'")
 
 
+@STEPS()
+def shown_since(db: Database) -> None:
+    """What statements made since show of a harness counts too; of a trace's lines in one file the first one does."""
+    db.execute("ALTER TABLE restated ADD COLUMN shown TEXT")
+    db.execute("DELETE FROM shown WHERE rowid NOT IN (SELECT min(rowid) FROM shown GROUP BY trace, file)")
+    db.execute(_STATED_AGAIN)
+
+
 def apply(connection: sqlite3.Connection, version: int) -> None:
     """Bring the catalogue behind `connection` to the newest schema, and mark it with `version`."""
     STEPS.apply(Database(connection))

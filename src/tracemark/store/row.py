@@ -150,10 +150,10 @@ def project(line: Mapping[str, JSON], trace_id: str, head: bytes | None = None) 
         _text(source.get("importer")),
         _text(source.get("importer_version")),
     )
-    return Projection(row, tuple(source.get("supersedes") or ()), text, _shown(line["harness"]))
+    return Projection(row, tuple(source.get("supersedes") or ()), text, shown_of(line["harness"]))
 
 
-def _shown(harness: Mapping[str, JSON]) -> str:
+def shown_of(harness: Mapping[str, JSON]) -> str:
     """Return the observed half of a stamp without a fingerprint as text; empty for any other stamp."""
     if (harness.get("declared") or {}).get("fingerprint") is not None:
         return ""

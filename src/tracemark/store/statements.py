@@ -17,9 +17,9 @@ from tracemark.model.stamp import fingerprint_of
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.catalogue import Catalogue, Reader, Restated
 from tracemark.store.layout import Layout, located
-from tracemark.store.row import HEAD_FIELDS, TraceRow, head_of, head_values
+from tracemark.store.row import HEAD_FIELDS, TraceRow, head_of, head_values, shown_of
 from tracemark.store.segment import read_lines
-from tracemark.store.state import Statement, in_force, join
+from tracemark.store.state import Joined, Statement, in_force, join, of_harness
 
 _BATCH = 256
 _STAMP_FIELDS = ("fingerprint", "harness", "evidence", "corroborated", "contradicted")
@@ -176,9 +176,19 @@ def _restated(row: TraceRow, said: list[Statement]) -> Restated | None:
     joined = join(said)
     now = dict(zip(HEAD_FIELDS, head_values(joined.harness, joined.run, joined.outcome), strict=True))
     changed = {name: value for name, value in now.items() if value != getattr(row, name)}
-    if not changed and not joined.conflicts:
+    shown = _shown_since(row, said[0], joined)
+    if not changed and not joined.conflicts and shown is None:
         return None
-    return Restated(changed, joined.conflicts, _choices(said) if joined.conflicts else {})
+    return Restated(changed, joined.conflicts, _choices(said) if joined.conflicts else {}, shown)
+
+
+def _shown_since(row: TraceRow, first: Statement, joined: Joined) -> str | None:
+    """Return what statements show together of a harness that nobody names, see `Restated.shown`."""
+    if row.fingerprint is not None:
+        return None
+    shown = "" if any(map(of_harness, joined.conflicts)) else shown_of(joined.harness)
+    # a stamp that is out of force cannot be compared any more
+    return None if first.harness is not None and shown == shown_of(first.harness) else shown
 
 
 def _choices(said: list[Statement]) -> dict[str, JSON]:

@@ -48,14 +48,14 @@ def test_asking_for_one_trace_costs_the_same_however_many_were_restated_and_repl
         rows = [row._replace(supersedes=(rows[n - 1].row.trace_id,)) for n, row in enumerate(rows)]
         catalogue.add_traces("segments/a", rows, [Location(0, 1, n, 1) for n in range(count)])
         with catalogue.transaction():
-            catalogue.restate([(row.row.id, Restated({"status": "success"}, ("run.task",), {})) for row in rows])
+            catalogue.restate([(row.row.id, Restated({"status": "success"}, ("run.task",), {}, None)) for row in rows])
         steps: list[None] = []
         catalogue._db.set_progress_handler(lambda steps=steps: steps.append(None), 10)
         answers.append(list(catalogue.select(None, [rows[7].row.id])))
         catalogue._db.set_progress_handler(None, 0)
         costs.append(len(steps))
         ((_, restated, replaced_by),) = answers[-1]
-        assert restated == Restated({"status": "success"}, ("run.task",), {})
+        assert restated == Restated({"status": "success"}, ("run.task",), {}, None)
         assert replaced_by == (rows[8].row.id,)
         everything = {stored.row.id: rest for stored, *rest in catalogue.select(None, None)}
         assert everything[rows[7].row.id] == [restated, replaced_by]
@@ -70,7 +70,7 @@ def test_selecting_everything_holds_no_present_state_longer_than_its_row(make, t
     catalogue.add_traces("segments/a", rows, [Location(0, 1, n, 1) for n in range(len(rows))])
     choices = {"tm1:x": {"harness": "h" * 4000}}
     with catalogue.transaction():
-        catalogue.restate([(row.row.id, Restated({"status": "success"}, (), choices)) for row in rows])
+        catalogue.restate([(row.row.id, Restated({"status": "success"}, (), choices, "{}")) for row in rows])
     tracemalloc.start()
     assert sum(restated is not None for _, restated, _ in catalogue.select(None, None)) == len(rows)
     _, peak = tracemalloc.get_traced_memory()

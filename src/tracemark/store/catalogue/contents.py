@@ -22,7 +22,7 @@ from tracemark.store.annotations import OUTCOMES, STAMPS, SourceRow
 from tracemark.store.row import TraceRow
 from tracemark.store.segment import Location
 
-SCHEMA = 4
+SCHEMA = 5
 """How many steps `migrations` has; `user_version` of a catalogue that is up to date."""
 
 CatalogueError = sqlite3.Error

@@ -41,27 +41,31 @@ class Restated(NamedTuple):
     """What its statements disagree about."""
     choices: dict[str, JSON]
     """For each fingerprint that a statement declares, the fields of that statement."""
+    shown: str | None
+    """What they show together of a harness that nobody names, as canonical JSON; empty where they name one, or several.
+    None where the first one shows the same, or names one itself."""
 
 
 _STANDING = (
-    f"SELECT {STORED_JOINED}, fields, conflicts, choices,"
+    f"SELECT {STORED_JOINED}, fields, conflicts, choices, shown,"
     " (SELECT group_concat(hex(new)) FROM (SELECT DISTINCT new FROM replaced WHERE old = traces.id ORDER BY new))"
     " FROM traces JOIN (SELECT number AS n, path FROM files) ON n = file"
-    " LEFT JOIN (SELECT id AS again, fields, conflicts, choices FROM restated) ON again = id"
+    " LEFT JOIN (SELECT id AS again, fields, conflicts, choices, shown FROM restated) ON again = id"
 )
 """Traces with their present state and what replaces them; a state is never held for more than one row."""
 
 
 _SHOWN = (
-    "traces JOIN shown ON shown.trace = traces.id AND shown.file = traces.file"
-    " JOIN halves ON halves.number = shown.half"
+    "traces JOIN shown AS first ON first.trace = traces.id AND first.file = traces.file"
+    " JOIN halves ON halves.number = first.half LEFT JOIN restated ON restated.id = traces.id"
 )
+_TEXT = "coalesce(restated.shown, halves.text)"
+_TASK = "coalesce(fields ->> 'task', task)"
 _NAMELESS = (
-    "fingerprint IS NULL AND role IS NOT 'subagent' AND traces.id NOT IN (SELECT old FROM replaced)"
-    " AND traces.id NOT IN (SELECT id FROM restated WHERE fields ->> 'fingerprint' IS NOT NULL)"
-    " AND hex(traces.id) NOT IN (SELECT value FROM json_each(?))"
+    f"fingerprint IS NULL AND {_TEXT} != '' AND NOT coalesce(fields ->> 'mixed', mixed) AND role IS NOT 'subagent'"
+    " AND traces.id NOT IN (SELECT old FROM replaced) AND hex(traces.id) NOT IN (SELECT value FROM json_each(?))"
 )
-"""What holds for traces of the agent itself that have no harness."""
+"""What holds for traces of the agent itself, made by one harness, that no statement names."""
 
 
 class Foreign(NamedTuple):
@@ -122,7 +126,7 @@ class Reader(Contents):
 
     def restated(self, ids: Collection[bytes] | None = None) -> dict[bytes, Restated]:
         """Return the present state of those of `ids` that have one beside their first statement; of all for None."""
-        rows = self._of_traces("SELECT id, fields, conflicts, choices FROM restated", "id", ids)
+        rows = self._of_traces("SELECT id, fields, conflicts, choices, shown FROM restated", "id", ids)
         return {row[0]: _restated(row[1:]) for row in rows}
 
     def contested(self) -> Iterator[tuple[bytes, tuple[str, ...]]]:
@@ -267,8 +271,8 @@ class Reader(Contents):
             but: ids of traces that are left out, since somebody decided about them.
         """
         query = (
-            f"SELECT text, format, count(*), count(DISTINCT task), min(id) FROM {_SHOWN}"
-            f" WHERE {_NAMELESS} GROUP BY half, format ORDER BY min(id)"
+            f"SELECT {_TEXT}, format, count(*), count(DISTINCT {_TASK}), min(traces.id) FROM {_SHOWN}"
+            f" WHERE {_NAMELESS} GROUP BY half, shown, format ORDER BY min(traces.id)"
         )
         yield from map(Foreign._make, self._db.execute(query, (_listed(but),)))
 
@@ -279,15 +283,18 @@ class Reader(Contents):
         """
         query = (
             "SELECT c.key, e.value ->> 'part', e.value ->> 'digest' FROM"
-            f" {_SHOWN}, json_each(text) AS c, json_each(c.value) AS e"
+            f" {_SHOWN}, json_each({_TEXT}) AS c, json_each(c.value) AS e"
             f" WHERE {_NAMELESS} AND e.value ->> 'form' IN ('rendered', 'substituted', 'transcript')"
-            " GROUP BY c.key, e.value ->> 'part', e.value ->> 'digest' HAVING count(DISTINCT task) > 1"
+            f" GROUP BY c.key, e.value ->> 'part', e.value ->> 'digest' HAVING count(DISTINCT {_TASK}) > 1"
         )
         return set(self._db.execute(query, (_listed(but),)))
 
     def showing(self, halves: Iterable[str], but: Iterable[bytes]) -> list[bytes]:
         """Return the ids of the traces that `foreign` counts under one of the texts `halves`, sorted."""
-        query = f"SELECT id FROM {_SHOWN} WHERE {_NAMELESS} AND text IN (SELECT value FROM json_each(?)) ORDER BY id"
+        query = (
+            f"SELECT traces.id FROM {_SHOWN} WHERE {_NAMELESS} AND {_TEXT} IN (SELECT value FROM json_each(?))"
+            " ORDER BY traces.id"
+        )
         return [row[0] for row in self._db.execute(query, (_listed(but), digest.canonical(list(halves)).decode()))]
 
     def counts(self) -> dict[str, int]:
@@ -335,8 +342,8 @@ class Reader(Contents):
 
 
 def _stood(values: Sequence[Any]) -> tuple[Stored, Restated | None, tuple[bytes, ...]]:
-    *stored, fields, conflicts, choices, newer = values
-    restated = None if fields is None else _restated((fields, conflicts, choices))
+    *stored, fields, conflicts, choices, shown, newer = values
+    restated = None if fields is None else _restated((fields, conflicts, choices, shown))
     return stored_of(stored), restated, tuple(map(bytes.fromhex, newer.split(","))) if newer else ()
 
 
@@ -346,9 +353,9 @@ def _places(rows: Iterable[Sequence[Any]]) -> list[tuple[bytes, str, Location]]:
     return list({place[0]: place for place in reversed(found)}.values())[::-1]
 
 
-def _restated(texts: Sequence[str]) -> Restated:
-    fields, conflicts, choices = (digest.load_canonical(text.encode()) for text in texts)
-    return Restated(fields, tuple(conflicts), choices)
+def _restated(texts: Sequence[Any]) -> Restated:
+    fields, conflicts, choices = (digest.load_canonical(text.encode()) for text in texts[:3])
+    return Restated(fields, tuple(conflicts), choices, texts[3])
 
 
 def _listed(ids: Iterable[bytes]) -> str:

@@ -104,7 +104,7 @@ class Catalogue(Reader):
                 )
             replaced = [(bytes.fromhex(old), p.row.id, file) for p in projections for old in p.supersedes]
             self._db.executemany("INSERT INTO replaced VALUES (?, ?, ?)", replaced)
-            self._add_shown([(p.row.id, p.shown) for p in projections if p.shown], file)
+            self._add_shown(projections, file)
             self._mark_stale(
                 "SELECT trace FROM annotations WHERE kind IN (?, ?)"
                 " AND trace IN (SELECT id FROM traces WHERE file = ?)",
@@ -169,8 +169,13 @@ class Catalogue(Reader):
             last = self._one("SELECT coalesce(max(number), 0) FROM traces")
             self.set_meta("watermark", str(min(self._watermark(), last)))
 
-    def _add_shown(self, shown: Sequence[tuple[bytes, str]], file: int) -> None:
-        """Enter what the traces of a file show of a harness that nobody names; equal texts are kept once."""
+    def _add_shown(self, projections: Sequence[Projection], file: int) -> None:
+        """Enter what the traces of a file show of a harness that nobody names; equal texts are kept once.
+
+        Of a trace that has several lines the first one is taken, as `traces` takes it.
+        """
+        first = {p.row.id: p.shown for p in reversed(projections)}
+        shown = [(identity, text) for identity, text in first.items() if text]
         self._db.executemany("INSERT OR IGNORE INTO halves (text) VALUES (?)", {(text,) for _, text in shown})
         self._db.executemany(
             "INSERT INTO shown SELECT ?, number, ? FROM halves WHERE text = ?",
@@ -255,8 +260,8 @@ class Catalogue(Reader):
             self._db.execute("DELETE FROM stale WHERE id = ?", (identity,))
             self._db.execute("DELETE FROM restated WHERE id = ?", (identity,))
             if restated is not None:
-                texts = [digest.canonical(member).decode() for member in restated]
-                self._db.execute("INSERT INTO restated VALUES (?, ?, ?, ?)", (identity, *texts))
+                texts = [digest.canonical(member).decode() for member in restated[:3]]
+                self._db.execute("INSERT INTO restated VALUES (?, ?, ?, ?, ?)", (identity, *texts, restated.shown))
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a setting of the catalogue."""
