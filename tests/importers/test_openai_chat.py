@@ -742,21 +742,6 @@ def test_every_shared_file_is_a_valid_trace(real: dict[str, Imported]) -> None:
 
 
 @pytest.mark.shared_data
-def test_logs_of_one_conversation_agree_and_the_other_way_of_calling_differs(real: dict[str, Imported]) -> None:
-    first = real["claude-sonnet-4-20250514-1757015025.972"].observed
-    second = real["claude-sonnet-4-20250514-1757015036.544"].observed
-    third = real["deepseek-chat-1757015054.055"].observed
-    fourth = real["nonfncall-llm-message"].observed
-    assert first == second
-    assert first["tool_bindings"] == third["tool_bindings"]
-    assert first["prompt_templates"] != third["prompt_templates"]
-    assert first["runtime"] != third["runtime"]
-    assert "tool_bindings" not in fourth
-    assert "runtime" not in fourth
-    assert [entry["form"] for entry in fourth["prompt_templates"]] == ["transcript"]
-
-
-@pytest.mark.shared_data
 def test_real_logs_end_with_what_the_model_wrote(real: dict[str, Imported]) -> None:
     called = real["claude-sonnet-4-20250514-1757015025.972"].trajectory["steps"][-1]
     assert called["tool_calls"][0]["function_name"] == "str_replace_editor"
