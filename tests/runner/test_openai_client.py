@@ -4,6 +4,7 @@ Every test drives the real SDK against a server of its own, over HTTP.
 """
 
 import asyncio
+import itertools
 import json
 import subprocess
 import sys
@@ -366,6 +367,36 @@ def test_a_stream_that_the_program_leaves_is_a_marked_step_where_the_run_goes_on
     assert [step["message"] for step in left] == ["Ye", "All"]
     assert all(step["extra"]["broken_off"] for step in left)
     assert rec.contradictions == ()
+
+
+@pytest.mark.parametrize("read", [1, 2, 3])
+def test_a_stream_that_the_program_leaves_open_is_in_its_place(start: Any, server: says.Server, read: int) -> None:
+    server.says(says.stream({"content": "Ye"}, {"content": "s."}), says.completion({"content": "All on."}))
+    with start() as rec:
+        create = client_of(rec, server).chat.completions.create
+        messages = opening(rec)
+        left = create(model=says.MODEL, messages=messages, stream=True)
+        seen = "".join(piece.choices[0].delta.content or "" for piece in itertools.islice(left, read))
+        messages += [{"role": "assistant", "content": seen}, {"role": "user", "content": "And?"}]
+        create(model=says.MODEL, messages=messages)
+        left.close()
+    assert [step["message"] for step in steps(rec)][2:] == [seen, "And?", "All on."]
+    assert steps(rec)[2].get("extra", {}).get("broken_off") is (None if read == 3 else True)
+    assert "llm_call_count" not in steps(rec)[2]
+    assert (rec.contradictions, events(rec, "call")) == ((), [])
+
+
+@pytest.mark.parametrize(("read", "expected"), [(0, []), (1, ["Ye"]), (2, ["Yes."])])
+def test_a_stream_that_is_open_at_the_end_is_recorded_as_far_as_it_was_read(
+    start: Any, server: says.Server, read: int, expected: list[str]
+) -> None:
+    server.says(says.stream({"content": "Ye"}, {"content": "s."}))
+    with start() as rec:
+        left = client_of(rec, server).chat.completions.create(model=says.MODEL, messages=opening(rec), stream=True)
+        assert len(list(itertools.islice(left, read))) == read
+    left.close()
+    assert [step["message"] for step in steps(rec)][2:] == expected
+    assert [each["call"]["kind"] for each in events(rec, "call")] == ([] if expected else ["failed"])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ Invariants:
   holds one of the recorded replies: then the context was rewritten, which is told, and marks the step. Any other is
   another agent's: it is kept beside the steps, and so is a call that failed;
 - a message of the assistant that no recorded call gave was written by the program: its step has `llm_call_count` 0;
+- a reply ends, however much of it is still unread, where a later request goes on from it, or with the recording;
 - what cannot be recorded is refused before it is sent. What turns out so afterwards is a contradiction, and raised by
   the next request or by the end of the block, never in the middle of the program's own call;
 - of a request the body is read, and nothing else: no header, so no key.
@@ -87,6 +88,7 @@ class Following:
         self._models: list[str] = []
         self._broken: tuple[Call, dict[str, Any]] | None = None
         self._unanswered: Call | None = None
+        self._arriving: list[tuple[Call, Callable[[], None]]] = []
         self._failure: Exception | None = None
 
     def require(self, raw: bytes) -> None:
@@ -113,6 +115,16 @@ class Following:
             if key not in self._known:
                 chat.made(message, f"messages.{number}")
 
+    def arriving(self, call: Call, end: Callable[[], None]) -> None:
+        """Note a reply of which the program has still to read a part.
+
+        Args:
+            call: the request.
+            end: tells `replied` what was read until then; called where the run goes on without the rest.
+        """
+        with self._lock:
+            self._arriving.append((call, end))
+
     def replied(self, call: Call, read_reply: Callable[[], Reply]) -> None:
         """Record what the model replied; a reply that cannot be read or recorded is told later.
 
@@ -121,6 +133,8 @@ class Following:
             read_reply: reads the reply.
         """
         with self._lock, self._told():
+            self._arrived(call)
+            self._end_before(call)
             reply = read_reply()
             message = chat.message_of(reply.completion)
             if message is None or reply.completion is None:
@@ -139,12 +153,14 @@ class Following:
             problem: `status`, the HTTP status, or `error`, an object with its `type`.
         """
         with self._lock, self._told():
+            self._arrived(call)
             self._failed(call, problem)
 
     def settle(self) -> None:
         """Record at the end what waited for another request: a reply that was broken off, and what got no reply."""
         with self._lock:
             with self._told():
+                self._end_before(None)
                 self._settle_broken(None, at_the_end=True)
             waiting, self._unanswered = self._unanswered, None
             if waiting is not None and self._is_own(waiting):
@@ -174,6 +190,15 @@ class Following:
             # the journal itself may be what failed
             with suppress(TracemarkError, OSError):
                 self._evidence.contradict(Contradiction("runtime", "recording", None, text[:EXCERPT]))
+
+    def _arrived(self, call: Call) -> None:
+        self._arriving = [each for each in self._arriving if each[0] is not call]
+
+    def _end_before(self, call: Call | None) -> None:
+        """End the replies that the program has left unread and `call` may go on from; None ends all of them."""
+        for earlier, end in list(self._arriving):
+            if call is None or (len(call.keys) > len(earlier.keys) == _shared(call.keys, earlier.keys)):
+                end()
 
     def _record(self, call: Call, message: dict[str, Any], completion: dict[str, Any], **more: Any) -> None:
         self._settle_broken(call)
@@ -247,10 +272,7 @@ class Following:
                 self._evidence.contradict(Contradiction("prompt_templates", "system", step, said))
             # what is new in them is written, and compared as every later message of the system is
             return
-        at = next(
-            (number for number, pair in enumerate(zip(self._keys, call.keys, strict=False)) if pair[0] != pair[1]),
-            min(len(self._keys), len(call.keys)),
-        )
+        at = _shared(self._keys, call.keys)
         part = "recovery" if at == len(self._keys) - 1 else "context_manager"
         if self._runtime.spend(part) or self._runtime.spend("context_manager"):
             return
@@ -311,6 +333,11 @@ def read(raw: bytes) -> Call:
             raise UsageError(f"{what}: a list of objects is needed")
     listed = list(messages or ())
     return Call(body, listed, [chat.key(message) for message in listed], tools or [])
+
+
+def _shared(one: list[str], other: list[str]) -> int:
+    """Return how many keys two conversations share at their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _headed(call: Call) -> Iterator[tuple[dict[str, Any], str]]:

@@ -102,6 +102,7 @@ class _Exchange:
             self._judge(response.content)
         else:
             response.stream = stream(response.stream, self)
+            self._following.arriving(self._call, self.end)
 
     def pieces(self, raw: bytes) -> Iterator[bytes]:
         """Yield the next bytes of the body as they came, cut behind each event, and take each.
@@ -113,7 +114,7 @@ class _Exchange:
             yield piece
 
     def end(self) -> None:
-        """Note that no more bytes are read."""
+        """Note that no more bytes are read, or count."""
         if self._told:
             return
         raw, self._raw = b"".join(self._raw), []
