@@ -39,28 +39,36 @@ _LARGEST_KEPT = 1_500
 
 @dataclass(frozen=True)
 class Seed:
-    """A file to be changed, and the folder with what stands beside it."""
+    """A file to be changed, and those that are read with it."""
 
-    format: str
-    path: Path
-    beside: Path | None = None
-    """The folder that is copied with it; None when it is read alone."""
+    root: Path
+    name: str
+    """Its name, relative to `root`."""
+    beside: tuple[str, ...] = ()
+    """Names of what stands beside it: the other files of its folder, or of the same name but for its endings."""
 
     @property
-    def name(self) -> str:
-        """The name, relative to the folder that is read."""
-        return self.path.name if self.beside is None else str(self.path.relative_to(self.beside.parent))
+    def path(self) -> Path:
+        """Where it stands."""
+        return self.root / self.name
 
 
 def seeds(name: str) -> list[Seed]:
     """Return the samples of a format, and the inputs that were kept."""
     root = SAMPLES / name
-    found = []
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and 0 < path.stat().st_size <= LARGEST_INPUT:
-            top = root / path.relative_to(root).parts[0]
-            found.append(Seed(name, path, top if top.is_dir() else None))
-    return found + [Seed(name, path) for path in sorted((CORPUS / name).glob("*"))]
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    groups: dict[str, list[str]] = {}
+    for path in files:
+        inner = path.relative_to(root)
+        groups.setdefault(inner.parts[0].partition(".")[0], []).append(str(inner))
+    found = [
+        Seed(root, one, tuple(other for other in group if other != one))
+        for group in groups.values()
+        for one in group
+        if 0 < (root / one).stat().st_size <= LARGEST_INPUT
+    ]
+    corpus = CORPUS / name
+    return found + [Seed(corpus, path.name) for path in sorted(corpus.glob("*"))]
 
 
 class Reader:
@@ -79,9 +87,9 @@ class Reader:
         folder = self._known.get(seed)
         if folder is None:
             folder = self._known[seed] = self.folder / str(len(self._known))
-            folder.mkdir()
-            if seed.beside is not None:
-                shutil.copytree(seed.beside, folder / seed.beside.name)
+            for name in (seed.name, *seed.beside):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(seed.root / name, folder / name)
         (folder / seed.name).write_bytes(data)
         return folder
 
@@ -156,9 +164,10 @@ class Fuzzer:
         new = self.check(seed, data, self._chance.choice((self.name, self.name, None)))
         if not new or len(data) > LARGEST_INPUT:
             return
-        if seed.beside is None and self._keep is not None:
-            data = self._smallest(seed, data, new)
-            self._keep(seed, data)
+        alone = Seed(seed.path.parent, seed.path.name)
+        if self._keep is not None and self._is_answered(alone, data, new):
+            data = self._smallest(alone, data, new)
+            self._keep(alone, data)
             self.kept += 1
         if len(self._inputs) < _INPUTS:
             self._inputs.append((seed, data))
