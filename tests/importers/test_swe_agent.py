@@ -351,6 +351,26 @@ def test_a_last_reply_in_which_the_agent_gave_up_is_no_call_of_the_model() -> No
     assert "llm_call_count" not in second.trajectory["steps"][-1]
 
 
+@pytest.mark.parametrize("in_history", [True, False])
+@pytest.mark.parametrize(
+    ("action", "is_own"), [("exit_cost", True), ("exit_context", True), ("exit_format", False), ("exit_forfeit", False)]
+)
+def test_version_0_7_gave_up_with_an_action_of_its_own(action: str, is_own: bool, in_history: bool) -> None:
+    def gave_up(value: Any) -> None:
+        said = "Exit due to cost limit"
+        value["info"]["exit_status"] = action
+        value["trajectory"].append({"action": action, "observation": "", "response": said, "thought": said})
+        if in_history:
+            agent = value["history"][-1].get("agent")
+            value["history"].append(
+                {"role": "assistant", "content": said, "thought": said, "action": action, "agent": agent}
+            )
+
+    last = steps(changed("text", gave_up))[-1]
+    assert last["message"] == "Exit due to cost limit"
+    assert ("llm_call_count" in last) is is_own
+
+
 def test_a_broken_attempt_costs_itself() -> None:
     items = read_all(changed("attempts", lambda value: value["attempts"].insert(0, 7)))
     assert [type(item) for item in items] == [Refused, Imported, Imported]

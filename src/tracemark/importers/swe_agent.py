@@ -83,6 +83,8 @@ _MESSAGE = re.compile(rb'"history"\s*:\s*\[\s*\{[^\[\]{}]*?"role"\s*:')
 _SETTINGS = re.compile(rb"^agent:\s*$", re.MULTILINE)
 _FAILED = re.compile(r"exit_(?:api|environment_error|error)\b")
 _GAVE_UP = re.compile(r"exit_")
+_OWN_ACTIONS = ("exit_api", "exit_context", "exit_cost", "exit_error")
+"""Actions by which version 0.7 ended a run itself; `exit_format` has the model's text, `exit_forfeit` is a tool."""
 _LABELS = ("swe_agent_hash", "swe_agent_version", "swe_rex_hash", "swe_rex_version")
 _SAMPLING = ("completion_kwargs", "temperature", "top_p")
 _UNSAMPLED = ("human", "human_thought", "instant_empty_submit", "replay")
@@ -279,12 +281,11 @@ def _mark_unsampled(draft: Draft, info: Mapping[str, Any], config: Mapping[str, 
         draft.run["demonstration"] = True
         draft.repairs.append("no tokens were sent or received, or the model is a replay: taken as made by no model")
     last = replies[-1] if replies else {}
-    status = info.get("exit_status")
-    gave_up = isinstance(status, str) and _GAVE_UP.search(status) is not None
-    is_own = last.get("extra", {}).get("action") == "" and not ("tool_calls" in last or "reasoning_content" in last)
-    if gave_up and is_own:
+    status, action = info.get("exit_status"), last.get("extra", {}).get("action")
+    gave_up = action == "" and isinstance(status, str) and _GAVE_UP.search(status) is not None
+    if (gave_up or action in _OWN_ACTIONS) and not ("tool_calls" in last or "reasoning_content" in last):
         last["llm_call_count"] = 0
-        draft.repairs.append("a last reply without an action, in which the agent gave up: no call of the model")
+        draft.repairs.append("a last reply in which the agent gave up, and not the model: no call of the model")
 
 
 def _mark_shortened(steps: list[dict[str, Any]], kept: int | None) -> None:
