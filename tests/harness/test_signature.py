@@ -77,9 +77,20 @@ def test_an_annotation_that_says_more_than_its_text_gives_none(annotation):
         parameter(annotation)
 
 
-def test_a_class_of_the_file_with_a_plain_name_is_not_the_plain_type():
+@pytest.mark.parametrize(
+    "before",
+    ["class str: ...", "def str(): ...", "from texts import str", "from texts import Text as str", "import texts as str",
+     "str = bytes", "str: type = bytes"],
+)  # fmt: skip
+def test_what_the_file_gives_a_plain_name_is_not_the_plain_type(before):
     with pytest.raises(SignatureError, match="`str` of `x`"):
-        schema("class str: ...\n\n\ndef f(x: str): ...\n")
+        schema(f"{before}\n\n\ndef f(x: str): ...\n")
+
+
+def test_a_name_of_typing_that_is_given_something_else_is_none_of_it():
+    with pytest.raises(SignatureError, match="`Any` of `x`"):
+        schema("from typing import Any\nfrom texts import Any\n\n\ndef f(x: Any): ...\n")
+    assert schema("from texts import Any\nfrom typing import Any\n\n\ndef f(x: Any): ...\n")
 
 
 def test_what_has_no_default_is_required_and_literal_defaults_are_told():

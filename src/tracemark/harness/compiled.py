@@ -9,6 +9,7 @@ it says is compared with what the module holds:
 - the base classes of classes.
 
 What a module computes when it is loaded is not compared: nobody can without running it again.
+Names that it imports, and what was added to a module, class or function by others, are not compared either.
 """
 
 from __future__ import annotations

@@ -96,13 +96,13 @@ class _Signature:
         self._names: dict[str, str] = {name: name for name in self._origins}
         self._modules: set[str] = set()
         for node in body:
+            for name in _bound_by(node):
+                # what the file gives the name of a plain type is none
+                self._names.pop(name, None)
             if isinstance(node, ast.ImportFrom) and node.module in _TYPING and not node.level:
                 self._names.update({alias.asname or alias.name: alias.name for alias in node.names})
             elif isinstance(node, ast.Import):
                 self._modules.update(alias.asname or alias.name for alias in node.names if alias.name in _TYPING)
-            elif isinstance(node, ast.ClassDef):
-                # a class of the file's own that has the name of a plain type is none
-                self._names.pop(node.name, None)
 
     def parameters(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, said: dict[str, str], skip: bool, bound: Collection[str]
@@ -187,6 +187,16 @@ class _Signature:
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in self._modules:
             return node.attr
         return None
+
+
+def _bound_by(node: ast.stmt) -> list[str]:
+    """Return the names that a statement of a module gives a value to, as far as it stands there itself."""
+    if isinstance(node, Definition):
+        return [node.name]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _refused(node: ast.expr, parameter: str) -> SignatureError:
