@@ -69,6 +69,13 @@ def test_a_text_of_one_task_alone_makes_no_group(shop: Shop) -> None:
     assert sorted(group["traces"] for group in groups(shop)) == [1, 3]
 
 
+def test_no_more_texts_are_counted_than_are_worth_it(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observed, "_MOST", 2)
+    foreign(shop, *(document(f"f-{number}", extra=f"Other {number}.") for number in range(4)))
+    [one] = groups(shop)
+    assert one["open"]["prompt_templates"] == "2 or more texts, none confirmed by a second task"
+
+
 def test_traces_that_show_nothing_are_a_group_of_their_format(shop: Shop) -> None:
     bare = without_tools(document("f-1"))
     bare["steps"] = [{**step, "step_id": number} for number, step in enumerate(bare["steps"][1:], 1)]
@@ -116,7 +123,9 @@ def test_a_trace_is_compared_with_every_known_harness(shop: Shop) -> None:
     assert "Be brief." in by["text"]
 
 
-def test_a_group_is_compared_trace_by_trace(shop: Shop) -> None:
+@pytest.mark.parametrize("batch", [1, 100])
+def test_a_group_is_compared_trace_by_trace(shop: Shop, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "_BATCH", batch)
     foreign(shop, without_tools(document("f-1")), without_tools(document("f-2")), document("f-3"))
     foreign(
         shop,

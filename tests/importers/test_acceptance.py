@@ -26,7 +26,7 @@ from tracemark.acts.observed import groups
 from tracemark.errors import ExportRefusedError
 from tracemark.harness.declared import Comparison
 from tracemark.harness.impact import Schemas
-from tracemark.harness.observed import compare
+from tracemark.harness.observed import compare, name_of, shared
 from tracemark.harness.tools import reduce_tool
 from tracemark.importers.base import Imported, verbatim_digest
 from tracemark.importers.source import plan, read
@@ -99,9 +99,7 @@ class Collection:
 
     def group(self, trace: Stored) -> str:
         """Return the name of the group in which `harness list` counts a trace."""
-        text = digest.canonical(trace.observed).decode()
-        [name] = {group.name for group in self.groups.groups if text in group.halves}
-        return name
+        return self.groups.named(name_of(shared(trace.observed, self.groups.confirmed))).name
 
     def matched(self, trace: Stored) -> dict[str, tuple[str, list[str]]]:
         """Return what `harness match` says of a trace and each other group: the comparison, and where they differ."""

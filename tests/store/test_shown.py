@@ -45,8 +45,9 @@ def test_equal_halves_are_counted_together_by_format(make, root: Path) -> None:
         ids = sorted(bytes.fromhex(make.id_of(line)) for line in (a, b, c))
         first = {one.first for one in store.catalogue.foreign(()) if one.traces == 3}
         assert first == {ids[0]}
-        assert len(store.catalogue.showing([text(half("a")), "{}"], ())) == 5
-        assert set(ids) < set(store.catalogue.showing([text(half("a"))], ()))
+        each = list(store.catalogue.each_foreign(()))
+        assert len(each) == 6
+        assert {(identity, text(half("a")), "atif") for identity in ids} < set(each)
 
 
 def test_traces_with_a_harness_and_parts_of_runs_are_not_among_them(make, root: Path) -> None:
@@ -65,7 +66,8 @@ def test_a_trace_that_is_stamped_later_or_replaced_or_left_out_is_not_among_them
         make.commit(store, make.trace(5, stamp("c"), source={"supersedes": [ids[1]]}))
         assert counted(store) == {(text(half("a")), 2, 2), (text(half("c")), 1, 1)}
         assert counted(store, bytes.fromhex(ids[2])) == {(text(half("a")), 1, 1), (text(half("c")), 1, 1)}
-        assert store.catalogue.showing([text(half("a"))], [bytes.fromhex(ids[2])]) == [bytes.fromhex(ids[3])]
+        each = store.catalogue.each_foreign([bytes.fromhex(ids[2])])
+        assert [identity for identity, said, _ in each if said == text(half("a"))] == [bytes.fromhex(ids[3])]
 
 
 def test_a_text_is_confirmed_by_a_second_task_only(make, root: Path) -> None:
@@ -111,7 +113,8 @@ def test_what_is_shown_since_counts_beside_what_was_shown_first(make, root: Path
         said = make.annotation("stamps", make.id_of(first), {"harness": {"observed": tools}})
         store.commit_annotations("stamps", [said])
         assert counted(store) == {(text(half("a") | tools), 1, 1), (text(half("a")), 1, 1)}
-        assert store.catalogue.showing([text(half("a") | tools)], ()) == [bytes.fromhex(make.id_of(first))]
+        each = {identity.hex(): said for identity, said, _ in store.catalogue.each_foreign(())}
+        assert each == {make.id_of(first): text(half("a") | tools), make.id_of(second): text(half("a"))}
         assert store.catalogue.confirmed(()) == {("prompt_templates", "system", "a" * 64)}
         assert check(Layout(root)).findings == ()
         store.catalogue._db.execute("UPDATE restated SET shown = NULL")
@@ -156,3 +159,23 @@ def test_two_lines_of_a_trace_in_one_file_are_one(make, root: Path) -> None:
             *half("b")["prompt_templates"],
         ]
         assert check(Layout(root)).findings == ()
+
+
+def test_the_work_of_counting_grows_with_the_traces_however_many_are_in_a_file(make, root: Path) -> None:
+    def steps(name: str, number: int) -> int:
+        done = 0
+
+        def count() -> None:
+            nonlocal done
+            done += 1
+
+        with Store.open(root / name, create=True) as store:
+            make.commit(store, *(make.trace(one, stamp("a")) for one in range(number)))
+            database = store.catalogue._db
+            database.set_progress_handler(count, 100)
+            asked = (store.catalogue.foreign(()), store.catalogue.confirmed(()), store.catalogue.each_foreign(()))
+            assert all(map(list, asked))
+            database.set_progress_handler(None, 0)
+        return done
+
+    assert steps("large", 400) < 6 * steps("small", 100)

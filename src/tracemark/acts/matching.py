@@ -7,14 +7,14 @@ contradicts is certain.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store, place_of
-from tracemark.acts.observed import Groups, groups, undecided
+from tracemark.acts.observed import Groups, groups, members
 from tracemark.acts.provenance import content_in
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.findings import Report
@@ -27,6 +27,7 @@ from tracemark.store.selection import Selection
 from tracemark.store.store import Store
 
 _CORROBORATED = "corroborated"
+_BATCH = 10_000
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def match(root: Path, target: str) -> HarnessMatch:
         half: Half | None
         if target.startswith(PREFIX):
             group = found.named(target)
-            ids = [one.hex() for one in store.catalogue.showing(group.halves, undecided(corpus))]
+            ids = [one.hex() for one in members(corpus, store, found, group)]
             name, known, half = group.name, group.as_row()["known"], group.known
         else:
             name = resolve(corpus, store, target)
@@ -130,15 +131,16 @@ def _half_of(store: Store, trace_id: str) -> Half | None:
     return None if fingerprint_of(stamp) is not None else stamp.get("observed") or {}
 
 
-def _compare_all(corpus: Corpus, store: Store, ids: Collection[str], tallies: Collection[_Tally]) -> int:
+def _compare_all(corpus: Corpus, store: Store, ids: Sequence[str], tallies: Collection[_Tally]) -> int:
     """Compare the traces `ids` with every harness; return how many there are."""
     count = 0
-    wanted = Selection(traces=frozenset(ids), superseded=True)
-    for state, line in store.lines(store.select(wanted, corpus.store_decisions, store.findings)):
-        count += 1
-        content = content_in(digest.load_canonical(line))
-        for tally in tallies:
-            tally.add(state.trace_id, corpus.matchers[tally.harness.fingerprint].judge(content))
+    for start in range(0, len(ids), _BATCH):
+        wanted = Selection(traces=frozenset(ids[start : start + _BATCH]), superseded=True)
+        for state, line in store.lines(store.select(wanted, corpus.store_decisions, store.findings)):
+            count += 1
+            content = content_in(digest.load_canonical(line))
+            for tally in tallies:
+                tally.add(state.trace_id, corpus.matchers[tally.harness.fingerprint].judge(content))
     return count
 
 

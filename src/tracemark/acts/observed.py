@@ -7,28 +7,34 @@ harnesses a pile of foreign traces holds at least, and which parts a declared ve
 Invariants:
 - a group names what `harness.observed.shared` keeps: parts that prove a difference, and texts that a second task
   confirmed; so another trace may confirm a text and move traces from one group to another;
-- traces that show nothing are a group for themselves, one for each format.
+- traces that show nothing are a group for themselves, one for each format;
+- memory grows with the number of groups and of texts that several tasks show, not with that of traces.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import UnknownNameError
 from tracemark.findings import Finding, finding
-from tracemark.harness.observed import PREFIX, Confirmed, name_of, shared
+from tracemark.harness.observed import PREFIX, Confirmed, Half, name_of, shared
 from tracemark.importers.detect import IMPORTERS, importer
 from tracemark.model.harness import COMPONENTS
+from tracemark.store.catalogue import Foreign
 from tracemark.store.selection import Selection
 from tracemark.store.store import Store
 
 SOURCE = "observed"
 """What stands for the place of a group in lists of harnesses, where those that are declared have a folder."""
+
+_MOST = 1000
+"""So many texts of a component are counted, and no more."""
 
 _ABSENT = "these traces hold none of it"
 _UNCONFIRMED = " confirmed by a second task"
@@ -41,8 +47,8 @@ class Group:
 
     known: dict[str, list[dict[str, str]]]
     """Component to the observed entries that all of them show; empty when nothing is known."""
-    halves: list[str] = field(default_factory=list)
-    """The observed halves of the stamps in it, as texts."""
+    texts: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Digests of texts that its traces show of each component that is not known, at most `_MOST` of one."""
     formats: Counter[str] = field(default_factory=Counter)
     """Traces by format."""
     tasks: int = 0
@@ -53,12 +59,22 @@ class Group:
     @property
     def name(self) -> str:
         """What it is called: `observed:` and digits of the digest of what is known, or the format when nothing is."""
-        return name_of(self.known) if self.known else f"{PREFIX}nothing-{next(iter(self.formats))}"
+        return _key(self.known, next(iter(self.formats)))
 
     @property
     def traces(self) -> int:
         """How many traces there are."""
         return self.formats.total()
+
+    def add(self, foreign: Foreign, half: Half) -> None:
+        """Count traces that show `half`."""
+        self.formats[foreign.format or "unknown"] += foreign.traces
+        self.tasks += foreign.tasks
+        for component in half.keys() - self.known.keys():
+            texts = self.texts[component]
+            for entry in half[component]:
+                if len(texts) < _MOST:
+                    texts.add(entry["digest"])
 
     def as_row(self) -> dict[str, Any]:
         """Return the group as `harness list` shows it."""
@@ -117,19 +133,41 @@ def groups(corpus: Corpus, store: Store) -> Groups:
     confirmed = frozenset(store.catalogue.confirmed(but))
     found: dict[str, Group] = {}
     for foreign in store.catalogue.foreign(but):
-        known = shared(digest.load_canonical(foreign.half.encode()), confirmed)
-        key = digest.of(known) if known else foreign.format or ""
-        group = found.setdefault(key, Group(known, first=foreign.first.hex()))
-        group.halves.append(foreign.half)
-        group.formats[foreign.format or "unknown"] += foreign.traces
-        group.tasks += foreign.tasks
+        half = digest.load_canonical(foreign.half.encode())
+        known = shared(half, confirmed)
+        group = found.setdefault(_key(known, foreign.format), Group(known, first=foreign.first.hex()))
+        group.add(foreign, half)
     return Groups(tuple(sorted(found.values(), key=lambda group: (-group.traces, group.first))), confirmed)
+
+
+def members(corpus: Corpus, store: Store, found: Groups, group: Group) -> list[bytes]:
+    """Return the ids of the traces of one group, sorted.
+
+    Args:
+        corpus: whose ledger says which traces were given a harness.
+        store: its store.
+        found: what `groups` gave of it.
+        group: one of them.
+    """
+    wanted = _key(group.known, next(iter(group.formats)))
+
+    @lru_cache(maxsize=1024)
+    def belongs(half: str, form: str | None) -> bool:
+        return _key(shared(digest.load_canonical(half.encode()), found.confirmed), form) == wanted
+
+    foreign = store.catalogue.each_foreign(undecided(corpus))
+    return sorted(identity for identity, half, form in foreign if belongs(half, form))
 
 
 def showing_nothing(formats: Iterable[str]) -> list[Finding]:
     """Return a finding for each format whose files can show nothing of a harness, in order of their names."""
     message = "files of this format hold nothing of the harness that made them: no claim can be compared with them"
     return [finding("no-evidence-in-format", name, message) for name in sorted(set(formats)) if not _shows(name)]
+
+
+def _key(known: Half, form: str | None) -> str:
+    """Return by what traces are grouped: what is known of them, or their format where nothing is."""
+    return name_of(known) if known else f"{PREFIX}nothing-{form or 'unknown'}"
 
 
 def _shows(name: str) -> tuple[str, ...]:
@@ -152,7 +190,9 @@ def _why(component: str, group: Group) -> str:
     """Return why a component of a group is open, in words."""
     if not any(component in _shows(name) for name in group.formats):
         return _NEVER
-    texts = {e["digest"] for half in group.halves for e in digest.load_canonical(half.encode()).get(component, ())}
-    if not texts:
+    count = len(group.texts[component])
+    if not count:
         return _ABSENT
-    return f"{len(texts)} texts, none" + _UNCONFIRMED if len(texts) > 1 else f"1 text, not{_UNCONFIRMED}"
+    if count == 1:
+        return f"1 text, not{_UNCONFIRMED}"
+    return f"{count}{' or more' if count == _MOST else ''} texts, none{_UNCONFIRMED}"

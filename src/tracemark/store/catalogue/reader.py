@@ -55,8 +55,9 @@ _STANDING = (
 """Traces with their present state and what replaces them; a state is never held for more than one row."""
 
 
+# a cross join keeps the order: from a trace, the whole of its file would be searched for what it shows
 _SHOWN = (
-    "traces JOIN shown AS first ON first.trace = traces.id AND first.file = traces.file"
+    "shown AS first CROSS JOIN traces ON traces.id = first.trace AND traces.file = first.file"
     " JOIN halves ON halves.number = first.half LEFT JOIN restated ON restated.id = traces.id"
 )
 _TEXT = "coalesce(restated.shown, halves.text)"
@@ -289,13 +290,11 @@ class Reader(Contents):
         )
         return set(self._db.execute(query, (_listed(but),)))
 
-    def showing(self, halves: Iterable[str], but: Iterable[bytes]) -> list[bytes]:
-        """Return the ids of the traces that `foreign` counts under one of the texts `halves`, sorted."""
-        query = (
-            f"SELECT traces.id FROM {_SHOWN} WHERE {_NAMELESS} AND {_TEXT} IN (SELECT value FROM json_each(?))"
-            " ORDER BY traces.id"
+    def each_foreign(self, but: Iterable[bytes]) -> Iterator[tuple[bytes, str, str | None]]:
+        """Yield each trace that `foreign` counts, by id, with what it shows and the format of its source."""
+        yield from self._db.execute(
+            f"SELECT traces.id, {_TEXT}, format FROM {_SHOWN} WHERE {_NAMELESS}", (_listed(but),)
         )
-        return [row[0] for row in self._db.execute(query, (_listed(but), digest.canonical(list(halves)).decode()))]
 
     def counts(self) -> dict[str, int]:
         """Return how many traces, copies, annotations and refused records there are."""
