@@ -79,8 +79,8 @@ def test_an_annotation_that_says_more_than_its_text_gives_none(annotation):
 
 @pytest.mark.parametrize(
     "before",
-    ["class str: ...", "def str(): ...", "from texts import str", "from texts import Text as str", "import texts as str",
-     "str = bytes", "str: type = bytes"],
+    ["class str: ...", "def str(): ...", "from texts import str", "from texts import Text as str",
+     "import texts as str", "str = bytes", "str: type = bytes"],
 )  # fmt: skip
 def test_what_the_file_gives_a_plain_name_is_not_the_plain_type(before):
     with pytest.raises(SignatureError, match="`str` of `x`"):

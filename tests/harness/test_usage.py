@@ -57,6 +57,13 @@ def test_another_model_other_tools_and_other_messages_are_not_compared(other: di
     assert call(trajectory(), model={"server": "s"}).key != call(trajectory()).key
 
 
+@pytest.mark.parametrize("name", ["response_format", "tool_choice", "parallel_tool_calls"])
+def test_a_parameter_that_becomes_text_of_the_prompt_is_shown_and_others_are_not(name: str) -> None:
+    plain = call(trajectory(), sampling={"temperature": 0, "seed": 1})
+    assert plain.key == call(trajectory()).key
+    assert call(trajectory(), sampling={name: "auto"}).key != plain.key
+
+
 def without_steps(*numbers: int, **change: Any) -> dict[str, Any]:
     document = trajectory()
     document["steps"] = [step for step in document["steps"] if step["step_id"] not in numbers]
@@ -94,8 +101,8 @@ def test_a_greeting_without_a_count_is_a_message_like_others() -> None:
     assert call(greeted).tokens == 100
 
 
-def usage(*counts: tuple[bytes, int]) -> Usage:
-    found = Usage()
+def usage(*counts: tuple[bytes, int], beginnings: int = 9) -> Usage:
+    found = Usage(beginnings)
     for number, (key, tokens) in enumerate(counts):
         found.add(FirstCall(key, "m-1", tokens), f"t{number}")
     found.add(None, "none")
@@ -120,6 +127,12 @@ def test_what_two_processes_saw_is_put_together() -> None:
 def test_what_is_kept_grows_with_the_beginnings_and_not_with_the_traces() -> None:
     many = usage(*((b"k", number) for number in range(1_000)))
     assert [len(counts) for counts in differing(many)] == [3]
+
+
+def test_beginnings_beyond_those_that_are_kept_are_compared_with_nothing() -> None:
+    found = usage((b"k", 5), (b"l", 5), (b"l", 6), (b"k", 6), beginnings=1)
+    found.merge(usage((b"l", 7), (b"l", 8)))
+    assert differing(found) == [[(5, "t0"), (6, "t3")]]
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -9,7 +9,8 @@ Invariants:
 - counts are compared within one model alone, as it names itself in the trace and in what is known of the run;
 - a call is left out where its count may be of something else: of several calls, of a prompt without its cached part, of
   messages with pictures or sounds, behind replies or reasoning of which nobody knows how much was sent again;
-- what is kept is one small entry for each distinct beginning of a conversation.
+- what is kept is one small entry for each distinct beginning of a conversation, of a bounded number of them: those that
+  are met when it is full are compared with nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +20,19 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 
+BEGINNINGS = 100_000
+"""Distinct beginnings that are kept, some 500 bytes each."""
+
+_SENT = ("response_format", "tool_choice", "parallel_tool_calls")
+"""Parameters of a request that a server puts in front of the model as text."""
+
 
 class FirstCall(NamedTuple):
     """The first call of a model whose tokens a trace counts."""
 
     key: bytes
-    """Digest of the model, the messages in front of the call and the tools: what the trace shows of what was sent."""
+    """Digest of the model, the messages in front of the call, the tools and the parameters that become text: what the
+    trace shows of what was sent."""
     model: str
     """The model, by the name in the trace."""
     tokens: int
@@ -61,11 +69,16 @@ def first_call(trajectory: Mapping[str, Any], run: Mapping[str, Any]) -> FirstCa
 
 
 class Usage:
-    """The token counts of first calls; at most three different ones for each beginning."""
+    """The token counts of first calls; at most three different ones for each beginning.
+
+    Args:
+        beginnings: how many beginnings are kept.
+    """
 
     _KEPT = 3
 
-    def __init__(self) -> None:
+    def __init__(self, beginnings: int = BEGINNINGS) -> None:
+        self._beginnings = beginnings
         self._seen: dict[bytes, tuple[str, tuple[Count, ...]]] = {}
 
     def add(self, call: FirstCall | None, trace: str) -> None:
@@ -86,6 +99,8 @@ class Usage:
                 yield model, counts
 
     def _keep(self, key: bytes, model: str, count: Count) -> None:
+        if key not in self._seen and len(self._seen) >= self._beginnings:
+            return
         _, kept = self._seen.get(key, (model, ()))
         if len(kept) < self._KEPT and all(count.tokens != one.tokens for one in kept):
             self._seen[key] = model, (*kept, count)
@@ -103,7 +118,9 @@ def _call(
     several = (step.get("llm_call_count") or 1) != 1
     if model is None or several or step.get("is_copied_context") or (metrics.get("cached_tokens") or 0) > tokens:
         return None
-    shown = [model, run.get("model"), step.get("reasoning_effort"), agent.get("tool_definitions") or [], before]
+    sampling = run.get("sampling") or {}
+    sent = {name: sampling[name] for name in _SENT if name in sampling}
+    shown = [model, run.get("model"), sent, step.get("reasoning_effort"), agent.get("tool_definitions") or [], before]
     return FirstCall(bytes.fromhex(digest.of(shown)), model, tokens)
 
 
