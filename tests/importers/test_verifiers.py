@@ -360,6 +360,25 @@ def test_sampled_must_be_true_to_count() -> None:
         assert steps(item)[1]["is_copied_context"] is True
 
 
+def test_replies_that_a_handler_rewrote_train_nobody() -> None:
+    item = trace(graph(response_rewrites=[{"handler": "polite"}]))
+    assert item.run["rendered"] is True
+    assert item.trajectory["extra"]["trace"]["response_rewrites"] == [{"handler": "polite"}]
+    assert any("rewrote" in repair for repair in item.source["repairs"])
+    for other in ({"request_rewrites": [{"handler": "brief"}]}, {"response_rewrites": []}):
+        assert "rendered" not in trace(graph(**other)).run
+
+
+def test_a_judges_trace_is_no_run_of_the_agent() -> None:
+    agent, judge = {"name": "solver", "trainable": True}, {"name": "judge", "trainable": False}
+    solved, judged = traces(episode(graph(agent=agent), graph(agent=judge, id="t2")))
+    assert ("role" in solved.run, judged.run["role"]) == (False, "subagent")
+    assert trace(graph(agent=judge)).run["role"] == "subagent"
+    assert "prompt_templates" not in judged.observed
+    # a model that is only evaluated trains in no trace, and its run is one all the same
+    assert "role" not in trace(episode(graph(agent=judge))).run
+
+
 def test_each_leaf_is_a_run_of_its_own() -> None:
     other = {"role": "system", "content": "Summarise."}
     nodes = [*NODES, node(1, {**SAID, "content": "Ten."}, sampled=True), node(None, other), node(4, SAID, sampled=True)]
@@ -427,9 +446,15 @@ def test_probabilities_of_another_number_than_tokens_are_kept_as_they_are() -> N
             {"rewards": {"a": {"score": 1.0, "weight": 0.5}, "b": {"score": 1.0, "weight": 0.25}, "c": None}},
             {"status": "failure", "reward": 0.75, "rule": "reward"},
         ),
+        (
+            {"rewards": {name: {"score": score} for name, score in (("a", 0.7), ("b", 0.2), ("c", 0.1))}},
+            {"status": "success", "reward": 1.0, "rule": "reward"},
+        ),
         ({"rewards": {}}, {"status": "unknown"}),
         ({"rewards": {"a": None}}, {"status": "unknown"}),
         ({"rewards": {"a": {"score": "1"}}}, {"status": "unknown"}),
+        ({"rewards": {"a": {"score": 1e308}, "b": {"score": 1e308}}}, {"status": "unknown"}),
+        ({"rewards": {"a": {"score": 1e308, "weight": 10}}}, {"status": "unknown"}),
         ({"ok": False, "errors": [{"type": "E"}]}, {"status": "error", "reward": 1.0, "rule": "errors"}),
         ({"ok": True, "errors": [{"type": "E"}]}, {"status": "success", "reward": 1.0, "rule": "reward"}),
     ],

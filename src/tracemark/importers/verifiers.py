@@ -17,7 +17,10 @@ Invents: `agent.name` and `agent.version` ("unknown") where neither environment 
 without one; `outcome.reward` of v1, the sum of its weighted rewards; an empty system step for a run without messages.
 Text of the assistant that no model wrote in this run (in a row's `prompt`; of a node without `sampled`) is marked
 `is_copied_context`, and counts no model call where it has no reasoning; no export takes it. So it is with a user's
-message of a prompt that holds nothing, as where an image was not kept (`extra.message_missing`).
+message of a prompt that holds nothing, as where an image was not kept (`extra.message_missing`). Where handlers rewrote
+replies (`response_rewrites`), nobody says which, and the run counts as `run.rendered`. A trace whose agent does not
+train (`trainable` false: a judge, a simulated user) beside one that does, or alone in its line, has `run.role`
+subagent: it is a part of another run.
 
 Known limits: rows say nothing of which attempt they are, and stand in the order in which they ended, so `run.attempt`
 stays unknown. A reward beyond `ingest.success_reward` says that rewards of the environment have another scale: its

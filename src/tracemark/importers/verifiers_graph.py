@@ -20,11 +20,10 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.findings import finding
-from tracemark.importers import recorded_config, recovery, supplied, unspoken
+from tracemark.importers import recorded_config, recovery, supplied, unspoken, verifiers_outcome
 from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, time_text
 from tracemark.importers.finish import Draft, UnfitError
-from tracemark.importers.rewards import rewarded
 from tracemark.importers.usage import is_number, metrics_of
 from tracemark.model.atif import VERSION
 
@@ -38,6 +37,8 @@ _VERSION = 1
 _LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens")
 _NOTHING: Mapping[str, Any] = {}
 _OF_NODE = ("parent", "message", "timestamp", "sampled", "tools")
+_REWRITTEN = "replies that handlers rewrote before they were recorded: nobody says which, the run counts as rendered"
+_OTHERS = "a trace that trains nobody beside one that does, as a judge's or a simulated user's: no run of the agent"
 
 
 class NewerError(ValueError):
@@ -59,6 +60,8 @@ class Branch(NamedTuple):
     """Its place among the branches of the trace."""
     branches: int = 1
     """How many the trace has."""
+    is_beside: bool = False
+    """Whether the trace is of another agent than the one whose run it is: it trains nobody, and another one does."""
 
 
 def runs(document: Document) -> Iterator[Branch]:
@@ -99,7 +102,13 @@ def draft(branch: Branch, context: Context) -> Draft:
     settings = context.once(("verifiers-settings", context.folder), lambda: _settings(context))
     first = next((calls.of_node[index] for index in branch.path if index in calls.of_node), _NOTHING)
     run = _run(branch, first, settings)
-    outcome, doubt = _outcome(rest, branch.episode, context.limits.success_reward)
+    if branch.trace.get("response_rewrites"):
+        run["rendered"] = True
+        repairs.append(_REWRITTEN)
+    if branch.is_beside:
+        run["role"] = "subagent"
+        repairs.append(_OTHERS)
+    outcome, doubt = verifiers_outcome.take(rest, branch.episode, context.limits.success_reward)
     trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": _agent(branch.trace, run, tools), "steps": steps}
     if isinstance(rest.get("id"), str) and rest["id"]:
         trajectory["session_id"] = rest.pop("id")
@@ -164,7 +173,10 @@ def _branches(
     if not traces:
         yield Branch(document, _NOTHING, episode)
     total = sum(max(1, len(leaves)) for _, leaves in traces)
+    # of traces none of which trains, as of a model that is only evaluated, one may be the agent's
+    has_agent = any(_trains(trace) for trace, _ in traces) or not episode
     for place, (trace, leaves) in enumerate(traces):
+        is_beside = has_agent and not _trains(trace)
         for number, leaf in enumerate(leaves or [None]):
             path: list[int] = []
             node = leaf
@@ -172,7 +184,12 @@ def _branches(
                 path.append(node)
                 node = trace["nodes"][node].get("parent")
             own = document if total == 1 else _part(document, place, number)
-            yield Branch(own, trace, episode, tuple(reversed(path)), number, len(leaves) or 1)
+            yield Branch(own, trace, episode, tuple(reversed(path)), number, len(leaves) or 1, is_beside)
+
+
+def _trains(trace: Mapping[str, Any]) -> bool:
+    """Return whether a trace is of an agent whose text trains a model, which the trace may deny."""
+    return _mapping(trace.get("agent")).get("trainable") is not False
 
 
 def _part(document: Document, place: int, number: int) -> Document:
@@ -311,37 +328,6 @@ def _agent(trace: Mapping[str, Any], run: Mapping[str, Any], tools: list[Any] | 
     if tools is not None:
         agent["tool_definitions"] = tools
     return agent
-
-
-def _outcome(
-    rest: dict[str, Any], episode: Mapping[str, Any], success_reward: float
-) -> tuple[dict[str, Any], str | None]:
-    """Return the outcome, and why its reward says nothing; remove from the trace what became a part of it."""
-    rewards = rest.get("rewards")
-    scored = [_value(reward) for reward in rewards.values() if reward is not None] if isinstance(rewards, dict) else []
-    known = [value for value in scored if value is not None]
-    outcome, doubt = rewarded(sum(known) if known and len(known) == len(scored) else None, success_reward)
-    of_trace = rest.get("errors") and rest.get("ok") is not True
-    if of_trace or (not rest and episode.get("errors")):
-        outcome |= {"status": "error", "rule": "errors"}
-    if isinstance(rest.get("stop_condition"), str):
-        outcome["termination"] = rest.pop("stop_condition")
-    checks = {name: rest.pop(name) for name in ("rewards", "metrics") if rest.get(name)}
-    if checks:
-        outcome["checks"] = checks
-    return outcome, doubt
-
-
-def _value(reward: Any) -> float | None:
-    """Return what a reward adds; None when it is none."""
-    score: Any = reward.get("score") if isinstance(reward, dict) else reward
-    weight: Any = reward.get("weight", 1.0) if isinstance(reward, dict) else 1.0
-    if not (is_number(score) and is_number(weight)):
-        return None
-    try:
-        return float(score * weight)
-    except OverflowError:
-        return None
 
 
 def _limits(made: Draft, branch: Branch, nodes: Sequence[Mapping[str, Any]]) -> None:
