@@ -91,6 +91,14 @@ def test_a_list_of_tools_is_shown_whole_so_a_tool_that_is_missing_is_a_differenc
     assert compare(one, {}, ())["tool_bindings"] is UNKNOWN
 
 
+def test_settings_of_tools_are_no_list_and_say_nothing_about_one() -> None:
+    listed, told = tools(look=("schema", "1")), tools(bundles=("constant", "1"), submit=("constant", "1"))
+    assert compare(listed, told, ())["tool_bindings"] is UNKNOWN
+    assert compare(told, tools(bundles=("constant", "1")), ())["tool_bindings"] is UNKNOWN
+    assert compare(told, tools(bundles=("constant", "2")), ())["tool_bindings"] is DIFFERENT
+    assert compare(told, told, ())["tool_bindings"] is SAME
+
+
 def test_settings_prove_that_two_runtimes_differ_and_never_that_they_are_one() -> None:
     one, other = (half("runtime", parallel_tool_calls=("constant", value)) for value in "12")
     assert compare(one, one, ())["runtime"] is UNKNOWN

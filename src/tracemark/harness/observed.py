@@ -10,7 +10,9 @@ proves nothing: what was sent may have held more.
 Invariants:
 - comparison is three-valued, part by part: a difference on a shared part decides, agreement on some parts does not;
 - two unknown parts never compare as equal, and a part that one side does not show is unknown, but for tools: a list of
-  tools is shown whole or not at all. A runtime never is, being code for the most part: two are different or unknown;
+  definitions is shown whole or not at all, and compared with another such list. Settings of tools are not: one that is
+  not stated may stand at its default. A runtime never is whole, being code for the most part: two are different or
+  unknown;
 - nothing here says that two traces have one harness: no foreign file shows a harness whole.
 """
 
@@ -36,7 +38,9 @@ Confirmed = Collection[tuple[str, str, str]]
 """Component, part and digest of what traces of more than one task show alike."""
 
 _DIGITS = 12
-_LISTED_WHOLE = "tool_bindings"
+_LISTED_WHOLE = ("tool_bindings", ("schema", "known-empty"))
+"""The component of which a list of entries of these forms is all that there is."""
+
 _NEVER_WHOLE = "runtime"
 
 
@@ -78,30 +82,37 @@ def differing(one: Half, other: Half, confirmed: Confirmed) -> list[tuple[str, s
         left = {entry["part"]: entry for entry in one.get(component, ())}
         right = {entry["part"]: entry for entry in other.get(component, ())}
         for part in sorted({*left, *right}):
-            compared = _part(component, left.get(part), right.get(part), bool(left and right), confirmed)
+            compared = _part(component, left.get(part), right.get(part), _are_lists(component, left, right), confirmed)
             if compared is Comparison.DIFFERENT:
                 found.append((component, part))
     return found
 
 
 def _compare(component: str, one: Mapping[str, Any], other: Mapping[str, Any], confirmed: Confirmed) -> Comparison:
-    both = bool(one and other)
-    found = [_part(component, one.get(part), other.get(part), both, confirmed) for part in {*one, *other}]
+    lists = _are_lists(component, one, other)
+    found = [_part(component, one.get(part), other.get(part), lists, confirmed) for part in {*one, *other}]
     if Comparison.DIFFERENT in found:
         return Comparison.DIFFERENT
-    is_whole = both and component != _NEVER_WHOLE
+    is_whole = bool(one and other) and component != _NEVER_WHOLE
     return Comparison.SAME if is_whole and all(part is Comparison.SAME for part in found) else Comparison.UNKNOWN
+
+
+def _are_lists(component: str, *halves: Mapping[str, Mapping[str, str]]) -> bool:
+    """Return whether what is shown of a component is a list on both sides."""
+    name, forms = _LISTED_WHOLE
+    return component == name and all(any(entry["form"] in forms for entry in half.values()) for half in halves)
 
 
 def _part(
     component: str,
     one: Mapping[str, str] | None,
     other: Mapping[str, str] | None,
-    both: bool,
+    lists: bool,
     confirmed: Confirmed,
 ) -> Comparison:
     if one is None or other is None:
-        return Comparison.DIFFERENT if both and component == _LISTED_WHOLE else Comparison.UNKNOWN
+        is_listed = any(entry["form"] in _LISTED_WHOLE[1] for entry in (one, other) if entry is not None)
+        return Comparison.DIFFERENT if lists and is_listed else Comparison.UNKNOWN
     if one["form"] != other["form"] or one["form"] == "transcript":
         return Comparison.UNKNOWN
     if one["digest"] == other["digest"]:
