@@ -142,6 +142,27 @@ def test_a_user_who_speaks_among_calls_gives_no_observation() -> None:
     assert made[3]["extra"]["interrupt_type"] == "FormatError"
 
 
+def test_a_reply_without_a_response_where_others_have_one_is_no_models() -> None:
+    def typed(value: Any) -> None:
+        value["messages"][2]["extra"] = {"response": {"model": "small-1"}}
+        value["messages"] += [
+            {"role": "assistant", "content": "\n```bash\nls\n```"},
+            {"role": "user", "content": "<returncode>0</returncode>"},
+        ]
+
+    item = trace(changed("text", typed))
+    replies = [step for step in item.trajectory["steps"] if step["source"] == "agent"]
+    assert "is_copied_context" not in replies[0]
+    assert (replies[-1]["is_copied_context"], replies[-1]["llm_call_count"]) == (True, 0)
+    assert any("no model wrote" in repair for repair in item.source["repairs"])
+
+    def bare(value: Any) -> None:
+        for message in value["messages"]:
+            message.pop("extra", None)
+
+    assert not any("is_copied_context" in step for step in steps(changed("text", bare)))
+
+
 def test_a_turn_of_the_responses_api_is_one_step() -> None:
     step = steps(sample("responses"))[2]
     assert (step["message"], step["reasoning_content"]) == ("I look.", "I should look first.")

@@ -22,6 +22,9 @@ patterns for actions, and whether a stage `patch_repair` ran. A template with co
 `rendered`. The shell tool's schema is not stored, so of the tools nothing is known; a bare list shows its prompt alone.
 Image, paths, class paths, versions and the model are labels.
 
+In version 1 people may write a command in the model's place. So a reply without a provider's response, in a run where
+others have one, is marked `is_copied_context`, and no export takes the run.
+
 Known limits: a document says how a run stopped and never whether it solved its task, so the status is unknown unless an
 exception ended it. Commands of a version 1 run stay in the text of the reply, where the model wrote them.
 """
@@ -156,6 +159,7 @@ def _draft(document: Document) -> Draft:
     turns = Turns(repairs, info)
     for index, message in enumerate(messages):
         turns.add(message, index)
+    turns.end()
     if not turns.steps:
         raise UnfitError("messages holds no message of a conversation")
     config = _mapping(info.get("config"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tracemark.importers import supplied
 from tracemark.importers.conversation import Conversation, NotMessagesError
 from tracemark.importers.response_turn import answer_of, message_of
 from tracemark.importers.usage import is_number, metrics_of
@@ -28,6 +29,8 @@ class Turns:
         self._conversation = Conversation(repairs)
         self._info = info
         self._has_calls = False
+        self._has_response = False
+        self._unwitnessed: list[dict[str, Any]] = []
         self.steps = self._conversation.steps
         """The steps so far."""
         self.exits: list[dict[str, Any]] = []
@@ -64,6 +67,11 @@ class Turns:
         else:
             self._conversation.add({**rest, **_apart(extra, rest)}, place)
 
+    def end(self) -> None:
+        """Mark replies without a response where others have one: people may act in the model's place."""
+        for step in self._unwitnessed if self._has_response else ():
+            supplied.mark(step, self._conversation.repairs)
+
     def _is_observation(self, message: Mapping[str, Any], extra: Mapping[str, Any]) -> bool:
         if message.get("role") == "tool":
             return True
@@ -78,6 +86,10 @@ class Turns:
             message = {"timestamp": extra["timestamp"], **message}
         step = self._conversation.add(message, place)
         self._has_calls = self._has_calls or "tool_calls" in step
+        if response is None:
+            self._unwitnessed.append(step)
+        else:
+            self._has_response = True
         if "actions" in left and _repeats(left["actions"], step):
             del left["actions"]
         if "cost" in extra and not is_number(extra["cost"]):
