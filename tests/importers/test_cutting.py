@@ -82,18 +82,46 @@ def test_what_stands_beside_the_array_is_one_object_for_all_elements() -> None:
     assert first.around == {"info": {"a": 1}}
 
 
+def test_what_of_the_document_around_could_not_be_kept_is_told_with_every_element() -> None:
+    data = b'\xef\xbb\xbf{"info": {"a": 1, "a": 2}, "info": {"b": 1e999}, "runs": [1], "z": NaN, "runs": [2]}'
+    read = reader(data)
+    first, second = read
+    assert first is not None
+    assert second is not None
+    assert first.repairs[0] == "byte order mark removed"
+    assert [repair.partition(":")[0] for repair in first.repairs[1:]] == [
+        "in 'info'",
+        "duplicate key 'info'",
+        "in 'info'",
+    ]
+    assert second.repairs[: len(first.repairs)] == first.repairs
+    assert "duplicate key 'runs': the elements of each array were read" in second.repairs
+    assert (first.number, second.number) == (0, 1)
+    assert reader(b'{"runs": [1]}').repairs == []
+
+
+@pytest.mark.parametrize(("text", "followed"), [("", False), (" \n", False), ("x", True), ('{"runs": [2]}', True)])
+@pytest.mark.parametrize("slow", [False, True])
+def test_what_stands_behind_the_document_is_noticed(text: str, followed: bool, slow: bool) -> None:
+    for data, member in ((b'{"runs": [1]}', "runs"), (b"[1]", "")):
+        read = reader(data + text.encode(), member, slow=slow)
+        assert len(list(read)) == 1
+        assert read.complete
+        assert read.followed is followed
+
+
 def test_an_element_waits_for_what_it_needs_and_the_second_reading_has_it() -> None:
     data = b'{"runs": [{"a": 1}, 2], "info": {"b": 2}}'
     first = reader(data, "runs", "info")
     assert list(first) == [None, None]
-    again = Reader(io.BytesIO(data), Elements("runs", ("info",)), 1 << 20, first.around)
+    again = Reader(io.BytesIO(data), Elements("runs", ("info",)), 1 << 20, first)
     assert [(e.raw, e.around) for e in again if e] == [(b'{"a": 1}', {"info": {"b": 2}}), (b"2", {"info": {"b": 2}})]
 
 
 def test_a_second_reading_waits_for_nothing_that_the_document_has_not() -> None:
     first = reader(b'{"runs": [1]}', "runs", "info")
     assert list(first) == [None]
-    [element] = Reader(io.BytesIO(b'{"runs": [1]}'), Elements("runs", ("info",)), 99, first.around)
+    [element] = Reader(io.BytesIO(b'{"runs": [1]}'), Elements("runs", ("info",)), 99, first)
     assert element is not None
     assert (element.raw, element.around) == (b"1", {})
 

@@ -23,7 +23,7 @@ import orjson
 from tracemark import digest
 from tracemark.digest import NotJSONError
 from tracemark.importers.base import EXCERPT, Elements
-from tracemark.importers.head import BOM
+from tracemark.importers.head import BOM, BOM_REMOVED
 
 _STEP = 1_048_576
 # runs of plain bytes without an alternation between them: the engine is half as fast again
@@ -51,6 +51,8 @@ class Element(NamedTuple):
     """Digest of all of its bytes when they are above the limit; None when they are not."""
     around: dict[str, Any]
     """The other members of the document that were read so far; the same object for every element."""
+    repairs: tuple[str, ...]
+    """What of the document around it could not be kept, such as a repeated key, as far as it was read."""
 
 
 class Reader:
@@ -63,10 +65,10 @@ class Reader:
         stream: the document, at its start.
         elements: which array is cut.
         limit: how large an element may be, in bytes, and each member beside the array.
-        around: what an earlier reading found; None in the first one.
+        earlier: the first reading; None for this one to be it.
     """
 
-    def __init__(self, stream: BinaryIO, elements: Elements, limit: int, around: dict[str, Any] | None = None) -> None:
+    def __init__(self, stream: BinaryIO, elements: Elements, limit: int, earlier: Reader | None = None) -> None:
         self._stream = stream
         self._wanted = elements
         self._limit = limit
@@ -76,17 +78,24 @@ class Reader:
         self._may_guess = True
         self._seam = b""
         self._closed = False
-        self._is_again = around is not None
-        self.around: dict[str, Any] = {} if around is None else around
-        """The members beside the array, parsed; one that is no JSON is left out."""
+        self._number = 0
+        self._is_again = earlier is not None
+        self.around: dict[str, Any] = {} if earlier is None else earlier.around
+        """The members beside the array, parsed; one that is no JSON is None."""
+        self.repairs: list[str] = [] if earlier is None else earlier.repairs
+        """What of the document around the elements could not be kept, one short text each."""
         self.found = False
         """Whether the array was met."""
         self.complete = False
         """Whether the document came to its end."""
+        self.followed = False
+        """Whether more than white space stands behind that."""
 
     def __iter__(self) -> Iterator[Element | None]:
         self._fill()
-        self._data = self._data.removeprefix(BOM)
+        if self._data.startswith(BOM):
+            self._data = self._data.removeprefix(BOM)
+            self._note(BOM_REMOVED)
         first = self._peek()
         self._at += 1
         if first == b"[" and not self._wanted.member:
@@ -95,6 +104,7 @@ class Reader:
             self.complete = self._closed
         elif first == b"{" and self._wanted.member:
             yield from self._members()
+        self.followed = self.complete and bool(self._peek())
 
     def _members(self) -> Iterator[Element | None]:
         """Read the members of the root object; yield the elements when the array comes."""
@@ -109,6 +119,8 @@ class Reader:
             key, mark = _parsed(name), self._peek()
             if key == self._wanted.member and mark == b"[":
                 self._at += 1
+                if self.found:
+                    self._note(f"duplicate key {key[:40]!a}: the elements of each array were read")
                 self.found = True
                 yield from self._elements()
                 if not self._closed:
@@ -118,12 +130,29 @@ class Reader:
             if value is None:
                 return
             if isinstance(key, str) and not self._is_again:
-                self.around[key] = _parsed(value)
+                self._keep(key, value)
+        self._at += 1
         self.complete = True
+
+    def _keep(self, key: str, value: bytes) -> None:
+        """Add a member that stands beside the array; of one that is repeated the last one counts, as in any JSON."""
+        if key in self.around:
+            self._note(f"duplicate key {key[:40]!a}: the last value was kept")
+        try:
+            decoded = digest.loads(value)
+        except NotJSONError:
+            self.around[key] = None
+            return
+        self.around[key] = decoded.value
+        for repair in decoded.repairs:
+            self._note(f"in {key[:40]!a}: {repair}")
+
+    def _note(self, repair: str) -> None:
+        if repair not in self.repairs:
+            self.repairs.append(repair)
 
     def _elements(self) -> Iterator[Element | None]:
         """Yield the elements of the array that begins here; `_closed` says afterwards whether it ends."""
-        number = 0
         self._closed, self._seam, self._may_guess = False, b"", True
         while mark := self._peek():
             if mark == b",":
@@ -140,10 +169,10 @@ class Reader:
             if not self._is_again and any(name not in self.around for name in self._wanted.needs):
                 yield None
             else:
-                yield Element(number, *skipped, self.around)
+                yield Element(self._number, *skipped, self.around, tuple(self.repairs))
             if not skipped.whole:
                 return
-            number += 1
+            self._number += 1
 
     def _value(self) -> bytes | None:
         """Return the bytes of the value that begins here and move behind it; None when it is cut or too large."""

@@ -27,6 +27,8 @@ SPACE = b" \t\r\n"
 """The white space that JSON allows around a value, and that no raw digest counts."""
 
 BOM = b"\xef\xbb\xbf"
+BOM_REMOVED = "byte order mark removed"
+"""What `repairs` say of a file that began with one."""
 
 _PARSED = 8_388_608
 _SCANNED = 1_048_576

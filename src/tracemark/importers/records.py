@@ -15,12 +15,11 @@ from tracemark import digest
 from tracemark.importers.base import EXCERPT, Context, Elements, Record, Refused, Unit
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded
 from tracemark.importers.cutting import Element, Reader
-from tracemark.importers.head import BOM, SPACE
+from tracemark.importers.head import BOM, BOM_REMOVED, SPACE
 from tracemark.importers.tree import label_digest, refuse_file
 
 _FIRST = 262_144
 _STEP = 8_388_608
-_BOM_REMOVED = ("byte order mark removed",)
 
 
 class Piece(NamedTuple):
@@ -80,7 +79,7 @@ def _elements(stream: BinaryIO, piece: Piece, elements: Elements) -> Iterator[Re
             yield _element(element, piece)
     if missed:
         with expanded(piece.path, piece.packed, piece.member, limits.max_expanded) as again:
-            for element in Reader(again, elements, limits.max_record, reader.around):
+            for element in Reader(again, elements, limits.max_record, reader):
                 # a document that another program changed in between may have more of them
                 if element is not None:
                     is_told = not element.whole
@@ -91,6 +90,8 @@ def _elements(stream: BinaryIO, piece: Piece, elements: Elements) -> Iterator[Re
         yield refuse_piece("record-unfit", piece, f"it has no array {elements.member or 'of records'}")
     elif not reader.complete and not is_told:
         yield refuse_piece("record-truncated", piece, "the document ends in its middle: what stands in front was read")
+    elif reader.followed:
+        yield refuse_piece("record-unfit", piece, "more than one document stands in it: only the first one was read")
 
 
 def _lie_apart(context: Context, elements: Elements) -> bool:
@@ -103,7 +104,8 @@ def _element(element: Element, piece: Piece) -> Record | Refused:
     if element.too_large is not None:
         message = f"a record of more than {piece.context.limits.max_record} bytes"
         return Refused("record-too-large", where, message, None, element.too_large, element.raw[:EXCERPT])
-    return Record(element.raw, piece.label, where, piece.context, last=not element.whole, around=element.around)
+    last = not element.whole
+    return Record(element.raw, piece.label, where, piece.context, element.repairs, last=last, around=element.around)
 
 
 def _gathered(stream: BinaryIO, piece: Piece) -> Iterator[bytes]:
@@ -144,7 +146,7 @@ def _document(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
         message = f"a record of more than {limit} bytes"
         yield Refused("record-too-large", piece.label, message, None, hasher.hexdigest(), data[:EXCERPT])
         return
-    notes = _BOM_REMOVED if data.startswith(BOM) else ()
+    notes = (BOM_REMOVED,) if data.startswith(BOM) else ()
     raw = data.removeprefix(BOM).strip(SPACE)
     if raw:
         yield Record(raw, piece.label, piece.label, piece.context, notes, last=True)
@@ -201,7 +203,7 @@ def _lines(stream: BinaryIO, piece: Piece) -> Iterator[Record | Refused]:
             continue
         notes: tuple[str, ...] = ()
         if start == 0 and line.startswith(BOM):
-            line, notes = line[len(BOM) :], _BOM_REMOVED
+            line, notes = line[len(BOM) :], (BOM_REMOVED,)
         raw = line.strip(SPACE)
         if raw:
             if held is not None:
