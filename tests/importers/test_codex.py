@@ -155,7 +155,7 @@ def test_encrypted_reasoning_stays_opaque_and_a_summary_is_no_reasoning_that_a_m
     )
     assert "rendered" not in open_.run
     assert open_.trajectory["steps"][0]["reasoning_content"] == "Long."
-    assert open_.trajectory["steps"][0]["extra"]["output"][0]["summaries"] == summary
+    assert open_.trajectory["steps"][0]["extra"]["output"][0]["summary"] == summary
 
 
 def test_what_the_program_noted_of_a_call_is_its_raw_output() -> None:

@@ -180,6 +180,18 @@ def test_a_turn_of_the_responses_api_is_one_step() -> None:
     }
 
 
+def test_a_summary_in_place_of_the_reasoning_makes_the_run_rendered() -> None:
+    assert trace(sample("responses")).run["rendered"] is True
+
+    def thinks(value: Any) -> None:
+        [turn] = [message for message in value["messages"] if message.get("object") == "response"][:1]
+        turn["output"][0]["content"] = [{"type": "reasoning_text", "text": "Where is it?"}]
+
+    item = trace(changed("responses", thinks))
+    assert "rendered" not in item.run
+    assert item.trajectory["steps"][2]["reasoning_content"] == "Where is it?"
+
+
 def test_an_exit_message_is_kept_where_it_says_more_than_info() -> None:
     assert "exit" not in trace(sample("calls")).trajectory["extra"]
     [ending] = trace(sample("responses")).trajectory["extra"]["exit"]

@@ -136,6 +136,32 @@ def test_tools_are_those_of_the_request_and_equal_copies_are_dropped() -> None:
     assert odd.observed["tool_bindings"] == item.observed["tool_bindings"]
 
 
+def test_a_copy_of_the_tools_that_says_more_is_kept() -> None:
+    described = [{**TOOL, "returns": {"type": "string"}}]
+    item = trace(rollout(tools=described))
+    assert item.trajectory["extra"]["record"] == {"tools": described}
+    assert item.trajectory["agent"]["tool_definitions"] == [TOOL]
+
+
+@pytest.mark.parametrize(
+    ("item", "request_", "is_rendered"),
+    [
+        ({}, {}, False),
+        ({"encrypted_content": "gAAA"}, {}, True),
+        ({"encrypted_content": None}, {"reasoning": {"effort": "low", "summary": None}}, False),
+        ({}, {"reasoning": {"summary": "auto"}}, True),
+        ({"content": [{"type": "reasoning_text", "text": "Long."}]}, {"reasoning": {"summary": "auto"}}, False),
+    ],
+)
+def test_a_summary_that_was_asked_for_is_no_reasoning_of_the_model(
+    item: dict[str, Any], request_: dict[str, Any], is_rendered: bool
+) -> None:
+    thought = {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Short."}], **item}
+    found = trace(rollout(thought, said("Take it."), request=request_))
+    assert found.run.get("rendered", False) is is_rendered
+    assert steps(found)[2]["reasoning_content"] == ("Long." if "content" in item else "Short.")
+
+
 def test_calls_at_once_are_a_setting_of_the_runtime() -> None:
     values = [trace(rollout(request={"parallel_tool_calls": value})).observed["runtime"] for value in (True, False)]
     assert [entry["part"] for [entry] in values] == ["parallel_tool_calls"] * 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.importers.response_turn import answer_of, message_of
+from tracemark.importers.response_turn import answer_of, is_summary, message_of
 from tracemark.importers.usage import metrics_of
 
 CALL = {"type": "function_call", "id": "fc", "call_id": "c1", "name": "bash", "arguments": '{"a": 1}', "status": "done"}
@@ -34,6 +34,19 @@ def test_items_become_text_reasoning_and_calls_and_nothing_of_them_is_lost() -> 
         {"type": "message", "id": "m", "content": [{"type": "output_text", "annotations": []}]},
         {"type": "function_call", "id": "fc", "status": "done"},
     ]
+
+
+def test_a_summary_stands_in_for_thoughts_only_where_there_are_none() -> None:
+    summary, content = [{"type": "summary_text", "text": "Short."}], [{"type": "reasoning_text", "text": "Long."}]
+    alone, both = (
+        {"type": "reasoning", "summary": summary},
+        {"type": "reasoning", "summary": summary, "content": content},
+    )
+    assert (is_summary(alone), is_summary(both)) == (True, False)
+    assert not any(map(is_summary, ({"type": "reasoning", "summary": []}, {"type": "message", "summary": summary}, 7)))
+    message = message_of({"output": [both]})
+    assert message["reasoning_content"] == "Long."
+    assert message["output"][0]["summary"] == summary
 
 
 def test_a_reply_without_text_has_none_and_not_an_empty_one() -> None:

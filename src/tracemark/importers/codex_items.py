@@ -133,17 +133,9 @@ def reply_of(items: list[dict[str, Any]]) -> dict[str, Any]:
     return message
 
 
-def is_summary(item: dict[str, Any]) -> bool:
-    """Return whether an item of reasoning shows a summary in place of what the model thought."""
-    return item.get("type") == "reasoning" and bool(texts_of(item.get("summary"))) and not _thoughts(item)
-
-
 def _item(item: dict[str, Any]) -> dict[str, Any]:
     """Return an item as one of the kinds that become a part of a step."""
     kind = item["type"]
-    if kind == "reasoning" and _thoughts(item) and "summary" in item:
-        rest = {name: value for name, value in item.items() if name != "summary"}
-        return {**rest, "summaries": item["summary"]}
     if kind == "message" and isinstance(item.get("content"), str):
         return {**item, "content": [{"type": "output_text", "text": item["content"]}]}
     if kind == "function_call" or kind not in CALLS:
@@ -158,11 +150,6 @@ def _item(item: dict[str, Any]) -> dict[str, Any]:
         arguments = {} if arguments is None else {member: arguments}
     called = item.get("name") if name == "name" else name
     return {**rest, "type": "function_call", "name": called, "arguments": arguments}
-
-
-def _thoughts(item: dict[str, Any]) -> list[str]:
-    content = item.get("content")
-    return texts_of(content) if isinstance(content, list) else []
 
 
 def _is_bare(left: dict[str, Any]) -> bool:

@@ -17,12 +17,12 @@ from tracemark.importers.codex_items import (
     Entry,
     answered,
     is_injected,
-    is_summary,
     reply_of,
     spoken,
     texts_of,
 )
 from tracemark.importers.conversation import Conversation
+from tracemark.importers.response_turn import is_summary
 from tracemark.importers.usage import metrics_of
 
 POLICIES = ("approval_policy", "sandbox_policy", "truncation_policy")

@@ -23,7 +23,8 @@ patterns for actions, and whether a stage `patch_repair` ran. A template with co
 Image, paths, class paths, versions and the model are labels.
 
 In version 1 people may write a command in the model's place. So a reply without a provider's response, in a run where
-others have one, is marked `is_copied_context`, and no export takes the run.
+others have one, is marked `is_copied_context`, and no export takes the run. A summary in place of the reasoning was not
+written by the model either: such a trace counts as `run.rendered`.
 
 Known limits: a document says how a run stopped and never whether it solved its task, so the status is unknown unless an
 exception ended it. Commands of a version 1 run stay in the text of the reply, where the model wrote them.
@@ -165,6 +166,9 @@ def _draft(document: Document) -> Draft:
     config = _mapping(info.get("config"))
     judged = _judged(config, turns.steps)
     run = _run(rest, config if judged.contradiction is None else {})
+    if turns.is_summarised:
+        run["rendered"] = True
+        repairs.append("reasoning of which only a summary is there: the trace counts as rendered")
     trajectory = {"schema_version": VERSION, "agent": _agent(info, run), "steps": turns.steps}
     metrics = _final_metrics(_mapping(info.get("model_stats")))
     if metrics:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tracemark.importers import supplied
 from tracemark.importers.conversation import Conversation, NotMessagesError
-from tracemark.importers.response_turn import answer_of, message_of
+from tracemark.importers.response_turn import answer_of, is_summary, message_of
 from tracemark.importers.usage import is_number, metrics_of
 
 _RAW = "raw_output"
@@ -37,6 +37,8 @@ class Turns:
         """What exit messages say that `info` does not, each with the number of steps in front of it."""
         self.ending: Mapping[str, Any] = {}
         """The `extra` of the last exit message; empty when there is none."""
+        self.is_summarised = False
+        """Whether a reply shows a summary where the model thought."""
 
     def add(self, message: Any, index: int) -> None:
         """Add one message.
@@ -57,6 +59,8 @@ class Turns:
         if rest.get("role") == "exit":
             self._exit(rest, extra)
         elif "role" not in rest and rest.get("object") == "response":
+            items = rest.get("output")
+            self.is_summarised |= isinstance(items, list) and any(map(is_summary, items))
             self._reply(message_of(rest), extra, rest, place)
         elif "role" not in rest and rest.get("type") == "function_call_output":
             self._observation(answer_of(rest), extra, place)

@@ -7,10 +7,11 @@ Keeps: items of input and output as steps (see `responses_items`), `instructions
 as `agent.tool_definitions`; reward in `outcome`; task, rollout, model and sampling in `run`; what is left of the
 request, of the response and of the row in the root's `extra.request`, `extra.response` and `extra.record`.
 Drops: members of request and response that are null; the tools of the response, and those of the row, where they are
-the request's (a schema padded with null is the same).
+the request's and hold no more (a schema padded with null is the same).
 Invents: `agent.version` ("unknown"), and `agent.name` where the row names no agent; ids of calls without one; an empty
 system step for a row without messages. Replies in the input were written before this run: they are marked
-`is_copied_context`, and no export takes a trace with one.
+`is_copied_context`, and no export takes a trace with one. Nor does one take a trace in which a summary that was asked
+for stands in place of the reasoning (`run.rendered`): the model did not write it.
 
 Where the output is one reply, its usage is the step's; else nobody says whether it is that of the last call or of all,
 and it stays in `extra.response`. A row that the producer masks (`mask_sample`: the simulated user or the environment
@@ -42,6 +43,7 @@ from tracemark.importers.documents import each
 from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
 from tracemark.importers.head import Head
 from tracemark.importers.recovery import Entry
+from tracemark.importers.response_turn import is_summary
 from tracemark.importers.responses_items import add_items
 from tracemark.importers.rewards import rewarded
 from tracemark.importers.usage import metrics_of
@@ -122,9 +124,13 @@ def _draft(document: Document, success_reward: float) -> Draft:
     rest: dict[str, Any] = {name: member for name, member in value.items() if name not in (_REQUEST, _RESPONSE)}
     request, response = (_known(value[name]) for name in (_REQUEST, _RESPONSE))
     repairs: list[str] = []
+    is_summarised = _is_summarised(request, response)
     steps, replies = _steps(request, response, repairs)
     tools = _tools(request, response, rest)
     run = _run(rest, request, response)
+    if is_summarised:
+        run["rendered"] = True
+        repairs.append("reasoning of which only a summary is there: the trace counts as rendered")
     shown = {"prompt_templates": _prompts(steps, rest.get("policy"))}
     if tools is not None:
         shown["runtime"] = recovery.settings(
@@ -164,6 +170,18 @@ def _steps(
     return conversation.steps or unspoken.steps(repairs), replies
 
 
+def _is_summarised(request: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
+    """Return whether the output shows summaries where the model thought.
+
+    Servers of open models give the thoughts themselves as `summary`. It is one where one was asked for, or where the
+    thoughts stand beside it, encrypted.
+    """
+    output = response.get("output")
+    shown = [item for item in output if is_summary(item)] if isinstance(output, list) else []
+    is_asked = any(_mapping(one.get("reasoning")).get("summary") is not None for one in (request, response))
+    return any(is_asked or item.get("encrypted_content") is not None for item in shown)
+
+
 def _tools(request: dict[str, Any], response: dict[str, Any], rest: dict[str, Any]) -> list[Any] | None:
     """Remove the tools from the request and return them, and their copies; None when it offers none."""
     tools = request.get("tools")
@@ -177,9 +195,12 @@ def _tools(request: dict[str, Any], response: dict[str, Any], rest: dict[str, An
 
 
 def _same(copy: list[Any], tools: list[Any]) -> bool:
-    """Return whether two lists define the same tools, each of which can be read."""
+    """Return whether two lists define the same tools, each of which can be read, and the copy says nothing else."""
     if copy == tools and digest.canonical(copy) == digest.canonical(tools):
         return True
+    said = {name for tool in tools for name in _known(tool)}
+    if not all(isinstance(tool, dict) and said.issuperset(_known(tool)) for tool in copy):
+        return False
     one, other = read_tools(copy), read_tools(tools)
     return not one.unreadable and not other.unreadable and digest.of(one.readable) == digest.of(other.readable)
 

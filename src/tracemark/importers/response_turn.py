@@ -1,7 +1,8 @@
 """A turn of the Responses API becomes a chat message: its output items are text, reasoning and calls of one reply.
 
 What the message has no place for (ids, states, signatures, items of other kinds) stays in the message's `output`, each
-item without the text that was taken out of it.
+item without the text that was taken out of it. An item of reasoning may hold what the model thought (`content`), a
+summary that another model made of it, or both: the summary stands in for thoughts only where there are none.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def message_of(response: dict[str, Any]) -> dict[str, Any]:
             if kind == "message":
                 texts += _taken(rest, "content")
             elif kind == "reasoning":
-                reasoning += _taken(rest, "summary") + _taken(rest, "content")
+                reasoning += _taken(rest, "content") or _taken(rest, "summary")
             elif kind == "function_call":
                 calls.append(_call(rest))
         left.append(rest)
@@ -40,6 +41,13 @@ def message_of(response: dict[str, Any]) -> dict[str, Any]:
         message["tool_calls"] = calls
     message["output"] = left if isinstance(items, list) else items
     return message
+
+
+def is_summary(item: Any) -> bool:
+    """Return whether an item of reasoning shows a summary in place of what the model thought."""
+    if not isinstance(item, dict) or item.get("type") != "reasoning":
+        return False
+    return bool(_taken(dict(item), "summary")) and not _taken(dict(item), "content")
 
 
 def answer_of(item: dict[str, Any]) -> dict[str, Any]:
