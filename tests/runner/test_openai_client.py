@@ -18,6 +18,7 @@ import pytest
 import tracemark
 from tracemark.clock import FixedClock
 from tracemark.errors import UsageError
+from tracemark.harness.match import Contradiction
 from tracemark.runner.record import Recorder
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -280,6 +281,29 @@ def test_tools_that_the_harness_does_not_bind_are_a_contradiction(start: Any, se
             model=says.MODEL, messages=opening(rec), tools=[*rec.tools(), other]
         )
     assert [(each.component, each.part) for each in rec.contradictions] == [("tool_bindings", "drop")]
+
+
+@pytest.mark.parametrize(
+    ("declared", "stop", "contradicted"),
+    [
+        (["END"], ["END", "STOP"], True),
+        (["END"], "STOP", True),
+        ([], "STOP", True),
+        (["END", "STOP"], "STOP", False),
+        (["END"], None, False),
+        (None, "STOP", False),
+    ],
+)
+def test_the_model_is_asked_to_stop_where_the_harness_says(
+    start: Any, server: says.Server, declared: Any, stop: Any, contradicted: bool
+) -> None:
+    server.says(says.completion({"content": "Yes."}))
+    with start(runtime={"limits": {"steps": 5, "stop_strings": declared}}) as rec:
+        client_of(rec, server).chat.completions.create(
+            model=says.MODEL, messages=opening(rec), tools=rec.tools(), stop=stop
+        )
+    text = "the model was asked to stop at 'STOP', which is not declared"
+    assert rec.contradictions == ((Contradiction("runtime", "limits", 3, text),) if contradicted else ())
 
 
 def test_tools_that_were_asked_for_and_not_sent_are_claimed(start: Any, server: says.Server) -> None:

@@ -17,7 +17,7 @@ from tracemark import digest
 from tracemark.acts.ingest_notes import Seen
 from tracemark.acts.stamping import CONTRADICTED, Stamper
 from tracemark.findings import CODES, Finding, finding
-from tracemark.harness.match import role_of
+from tracemark.harness.roles import role_of
 from tracemark.harness.version import Harness
 from tracemark.importers.base import Imported, Refused
 from tracemark.importers.source import Job, read

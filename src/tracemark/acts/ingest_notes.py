@@ -14,7 +14,7 @@ from tracemark import digest
 from tracemark.acts.provenance import HARNESS, disputed
 from tracemark.acts.stamping import TRACE_DIGITS, contradicted
 from tracemark.findings import Finding, finding
-from tracemark.harness.match import role_of
+from tracemark.harness.roles import role_of
 from tracemark.harness.version import Harness
 from tracemark.ledger import params
 from tracemark.store.annotations import OUTCOMES, STAMPS

@@ -30,7 +30,6 @@ from tracemark import digest
 from tracemark.harness.limits import PART, Steps
 from tracemark.harness.observations import Handlers, Observation, RawOutput
 from tracemark.harness.prompts import Prompts
-from tracemark.harness.roles import role_of as role_of  # noqa: PLC0414 - part of what this module offers
 from tracemark.harness.templates import EXCERPT, differing, shared_beginning
 from tracemark.harness.tools import read_tools
 from tracemark.model.harness import COMPONENTS

@@ -143,7 +143,26 @@ def parallel_calls(limits: Limits, calls: int, step: int) -> Contradiction | Non
     if limits.parallel_calls is None or calls <= limits.parallel_calls:
         return None
     text = f"{calls} calls of one reply were made, declared are {limits.parallel_calls} at most"
-    return _runtime("limits", text, step)
+    return _runtime(PART, text, step)
+
+
+def stop_strings(limits: Limits, sent: Any, step: int) -> Contradiction | None:
+    """Compare the texts at which the model is asked to stop with the declared ones.
+
+    Args:
+        limits: the declared limits.
+        sent: `stop` of a request: a text, a list of texts, or None.
+        step: id of the step of the reply.
+
+    Returns:
+        The first text that is not declared; None when all are, when none are sent, since the harness may cut replies
+        itself, and when no stop strings are declared.
+    """
+    asked = [sent] if isinstance(sent, str) else sent if isinstance(sent, list) else []
+    foreign = [text for text in asked if text not in (limits.stop_strings or ())]
+    if limits.stop_strings is None or not foreign:
+        return None
+    return _runtime(PART, f"the model was asked to stop at {foreign[0]!r}, which is not declared", step)
 
 
 def perhaps_made(bindings: Mapping[str, ToolBinding], step: Mapping[str, Any]) -> set[str]:

@@ -135,6 +135,10 @@ class Evidence:
             if contradiction.component == "tool_bindings":
                 self.contradict(contradiction)
 
+    def stops(self, sent: Any) -> None:
+        """Compare `stop` of a request, of which the reply is the next step, with the stop strings of the harness."""
+        self._contradict_once(compare.stop_strings(self._limits, sent, len(self._steps) + 1))
+
     def contradict(self, contradiction: Contradiction) -> None:
         """Write down a contradiction, unless there is one of its part."""
         self._contradict_once(contradiction)

@@ -207,6 +207,7 @@ class Following:
             return
         self._unanswered = None
         mark = self._take_in(call)
+        self._evidence.stops(call.body.get("stop"))
         step = chat.reply_step(message, completion, str(call.body.get("model", "")))
         sampling = self._tell_facts(call, completion)
         extra = {**step.get("extra", {}), **sampling, **mark, **more}
