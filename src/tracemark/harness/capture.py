@@ -8,8 +8,8 @@ Invariants:
 - a part is either identified by texts that say everything about it, or it is *unrecorded* and the reason is told; with
   an unrecorded part there is no fingerprint, and nothing stands in for it;
 - what is hashed is what the process has loaded, as far as a text can be compared with it (see `compiled`);
-- no object given is called, and nothing is imported that the process has not imported, other than the search for the
-  first-party packages that are named.
+- nothing is imported, and no code that is given is called, but that a pydantic model is asked for its schema and a Jinja
+  environment for the sources of its templates.
 """
 
 from __future__ import annotations
@@ -314,13 +314,11 @@ def _listed(values: Values, component: str) -> list[tuple[str, Any]]:
 def _prompt(value: Any, files: dict[str, bytes]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return captured_prompts.members(value, files)
-    sources = [member for member in ("text", "entry") if value.get(member) is not None]
-    if len(sources) != 1:
+    text, entry = value.get("text"), value.get("entry")
+    if (text is None) == (entry is None):
         raise UsageError("a prompt template has exactly one of `text` and `entry`", where=str(value.get("name", "")))
-    made = captured_prompts.members(value[sources[0]], files)
-    if sources[0] == "entry":
-        made = {"entry": value["entry"]}
-    return {**{member: inner for member, inner in value.items() if member != sources[0]}, **made}
+    made = {"entry": entry} if text is None else captured_prompts.members(text, files)
+    return {**{member: inner for member, inner in value.items() if member not in ("text", "entry")}, **made}
 
 
 def _code(value: Any) -> dict[str, Any]:
