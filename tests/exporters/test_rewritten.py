@@ -134,6 +134,10 @@ def test_a_chat_record_of_which_all_was_said_makes_one(changes: dict[str, Any]) 
         {"call": {"function_name": 7}},
         {"call": {"function_name": ...}},
         {"call": {"arguments": '{"n": 1, "n": 2}'}},
+        {"user": {"extra": {"other_parts": {"1": {"type": "document"}}}}},
+        {"asks": {"extra": {"other_parts": {"0": {"type": "tool_use"}}}}},
+        {"seen": {"extra": {"other_parts": {"0": {"type": "video"}}}}},
+        {"asks": {"extra": {"results_missing": True}}},
     ],
 )
 def test_an_atif_document_in_which_something_was_not_said_makes_no_row(changes: dict[str, Any]) -> None:

@@ -141,6 +141,16 @@ def test_calls_of_every_kind_are_calls() -> None:
         ("web_search", {"type": "search", "query": "x"}),
     ]
     assert made[0]["observation"]["results"][0]["source_call_id"] == "c2"
+    assert made[0]["extra"]["results_missing"] is True
+
+
+def test_what_the_models_server_found_is_held_nowhere_and_that_is_marked() -> None:
+    local = item("local_shell_call", call_id="c1", action={"type": "exec", "command": ["ls"]}, status="completed")
+    search = item("web_search_call", action={"type": "search", "query": "x"}, status="completed")
+    [step] = steps(meta(), search, said("Found."))
+    assert step["extra"]["results_missing"] is True
+    [step] = steps(meta(), local, said("Done."))
+    assert "results_missing" not in step["extra"]
 
 
 def test_encrypted_reasoning_stays_opaque_and_a_summary_is_no_reasoning_that_a_model_wrote() -> None:

@@ -2,7 +2,8 @@
 
 Importers keep what they replace in the `extra` of the step, call or result that they change, and mark there what was
 missing. Here those marks are read; which there are is in the modules `importers.conversation` and
-`importers.atif_repair`.
+`importers.atif_repair`, and two are of others: parts that a message had and ATIF has not (`other_parts`), and a call
+that the model's server answered itself, with what no conversation holds (`results_missing`).
 
 Invariants:
 - beside calls nothing need be said, so a message that is null or missing there is the empty text that it is sent as;
@@ -19,6 +20,7 @@ from tracemark.digest import JSON
 
 _REPLACED = ("original_message", "original_content")
 _MISSING = ("message_missing", "content_missing")
+_PARTS = "other_parts"
 _LEFT_OUT = frozenset(
     {
         "original_is_copied_context",
@@ -26,6 +28,8 @@ _LEFT_OUT = frozenset(
         "original_reasoning_content",
         "original_results",
         "original_tool_calls",
+        _PARTS,
+        "results_missing",
     }
 )
 _OBSERVATION = "observation_"
@@ -53,7 +57,9 @@ def in_step(step: Mapping[str, JSON], results: Sequence[Mapping[str, JSON]]) -> 
 def in_result(result: Mapping[str, JSON]) -> bool:
     """Return whether the content of a result is an importer's."""
     extra = result.get("extra")
-    return isinstance(extra, dict) and _is_written(extra, result.get("content"), beside_calls=False)
+    if not isinstance(extra, dict):
+        return False
+    return _PARTS in extra or _is_written(extra, result.get("content"), beside_calls=False)
 
 
 def in_call(call: Mapping[str, JSON]) -> bool:

@@ -26,9 +26,10 @@ are labels.
 
 A summary in place of the reasoning was not written by the model: such a trace counts as `run.rendered`. Known limits: a
 history that was copied with new times cannot be told; the session is then a `continuation`. A session that was resumed
-under another version may not say so. What a search or an image tool of the model's server gave stands in
-`extra.output`, for there is no answer to such a call. A session that was ingested while it went on is stored as it was,
-and when it is ingested again the longer one is another trace.
+under another version may not say so. Of a search or an image tool of the model's server `extra.output` holds what the
+item says, and there is no answer to such a call: its step is marked `results_missing`, and makes no training row. A
+session that was ingested while it went on is stored as it was, and when it is ingested again the longer one is another
+trace.
 """
 
 from __future__ import annotations

@@ -17,6 +17,9 @@ CALLS = {
 }
 """Type of a call to the tool's name (of the first two the member that holds it) and the member of its arguments."""
 
+OF_SERVER = ("web_search_call", "image_generation_call")
+"""Types of calls that the model's server answers itself, with what no item holds."""
+
 OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output")
 """Types of items that answer a call."""
 
@@ -130,6 +133,8 @@ def reply_of(items: list[dict[str, Any]]) -> dict[str, Any]:
         one["type"] = item["type"]
     if all(map(_is_bare, left)):
         del message["output"]
+    if any(item["type"] in OF_SERVER for item in items):
+        message["results_missing"] = True
     return message
 
 

@@ -39,8 +39,8 @@ messages or the tools of a later call of the agent are others, or the first call
 messages hold, the run is mixed.
 
 Known limits: of a sample that is stored in pieces (a folder in the archive, see `inspect_pieces`) the raw digest is
-that of its `sample.json`. What a tool of the provider did within a reply is kept in `extra.other_parts`, and an export
-holds the reply without it.
+that of its `sample.json`. What a message holds beside text, images and sounds (what a tool of the provider did,
+a document, a video) is kept in `extra.other_parts`, and no training row is made of such a run.
 """
 
 from __future__ import annotations
