@@ -8,8 +8,8 @@ Invariants:
 - a part is either identified by texts that say everything about it, or it is *unrecorded* and the reason is told; with
   an unrecorded part there is no fingerprint, and nothing stands in for it;
 - what is hashed is what the process has loaded, as far as a text can be compared with it (see `compiled`);
-- nothing is imported, and no code that is given is called, but that a pydantic model is asked for its schema and a Jinja
-  environment for the sources of its templates.
+- nothing is imported, and no code that is given is called, but that a pydantic model is asked for its schema, and a
+  Jinja environment for the sources of its templates.
 """
 
 from __future__ import annotations
