@@ -47,7 +47,7 @@ from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
 from tracemark.importers.finish import UNFIT, Draft, finish
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import Head
-from tracemark.importers.session_lines import Lines, Unread, heads, read, shortened
+from tracemark.importers.session_lines import Lines, Unread, heads, read
 from tracemark.importers.usage import is_number
 from tracemark.model.atif import VERSION
 
@@ -169,7 +169,7 @@ def _draft(context: Context, repairs: list[str]) -> Draft:
             trajectory["trajectory_id"] = turns.labels["agentId"]
     outcome = _outcome(turns, trajectory)
     # a message of the role system would be shown, but it is nothing that the program's own prompt is known to be
-    return Draft(trajectory, run, outcome, repairs, {"prompt_templates": []}, mixed=shortened(turns.mixed))
+    return Draft(trajectory, run, outcome, repairs, {"prompt_templates": []}, mixed=turns.mixed)
 
 
 def _trajectory(turns: Turns) -> dict[str, Any]:

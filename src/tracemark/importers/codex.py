@@ -50,7 +50,7 @@ from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import Head
 from tracemark.importers.recovery import Entry as Shown
-from tracemark.importers.session_lines import Lines, Unread, heads, read, shortened
+from tracemark.importers.session_lines import Lines, Unread, heads, read
 from tracemark.model.atif import VERSION
 
 SUCCESS = (
@@ -216,7 +216,7 @@ def _draft(story: Story, session: list[Entry], repairs: list[str]) -> Draft:
     outcome: dict[str, Any] = {"status": "error" if story.is_failed else "unknown"}
     if story.termination is not None or story.is_failed:
         outcome["termination"] = story.termination or "error"
-    return Draft(trajectory, run, outcome, repairs, _shown(story, run), mixed=shortened(story.mixed))
+    return Draft(trajectory, run, outcome, repairs, _shown(story, run), mixed=story.mixed)
 
 
 def _trajectory(story: Story, meta: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ schema and models), canonical bytes, what the content shows, and the trace's sou
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,9 @@ from tracemark.importers.strict import fast, faults, worded
 
 UNFIT = "record-unfit"
 """Code of the refusal of a record that has not the shape of its format."""
+
+CHANGES = 20
+"""So many places where another harness took over are named; of further ones only how many there are."""
 
 
 class UnfitError(ValueError):
@@ -54,7 +58,8 @@ class Draft:
     findings: list[Finding] = field(default_factory=list)
     """What was seen and not understood."""
     mixed: list[str] = field(default_factory=list)
-    """Where another harness was at work than before, in words with the step; empty for a run of one harness."""
+    """Where another harness was at work than before, in words with the step; empty for a run of one harness. Of many
+    the first `CHANGES` reach the trace, and how many follow."""
 
 
 def finish(importer: Importer, record: Record, document: Document, draft: Draft) -> Imported | Refused:
@@ -87,5 +92,11 @@ def finish(importer: Importer, record: Record, document: Document, draft: Draft)
         observed=shown,
         where=document.where,
         findings=tuple(draft.findings),
-        mixed=tuple(draft.mixed),
+        mixed=_shortened(draft.mixed),
     )
+
+
+def _shortened(changes: Sequence[str]) -> tuple[str, ...]:
+    if len(changes) <= CHANGES:
+        return tuple(changes)
+    return (*changes[:CHANGES], f"and {len(changes) - CHANGES} more changes")

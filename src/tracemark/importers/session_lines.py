@@ -29,7 +29,6 @@ UNREAD = "line-unread"
 
 _HEADS = 20
 _SHOWN = 5
-_CHANGES = 20
 _TRIED = 32
 _INNER = re.compile(rb'\{\s*"')
 
@@ -104,13 +103,6 @@ def read(record: Record) -> Lines:
         else:
             found.unread.append(Unread(number, "no object"))
     return found
-
-
-def shortened(changes: list[str]) -> list[str]:
-    """Return where harnesses change, at most the first few of many places and how many follow."""
-    if len(changes) <= _CHANGES:
-        return changes
-    return [*changes[:_CHANGES], f"and {len(changes) - _CHANGES} more changes"]
 
 
 def heads(head: Head) -> Iterator[dict[str, Any]]:
