@@ -739,6 +739,8 @@ def test_ids_are_numbers_or_texts_and_stay_apart(given: Any, kept: Any) -> None:
         ({"m": {"value": 1.0}}, {"status": "success", "reward": 1.0, "grader": {"name": "m"}, "rule": "score"}, []),
         ({"m": {"value": 0.5}}, {"status": "failure", "reward": 0.5, "grader": {"name": "m"}, "rule": "score"}, []),
         ({"a": {"value": "C"}, "b": {"value": 1}}, {"status": "success", "rule": "scores"}, []),
+        ({"m": {"value": 7}}, {"status": "unknown"}, ["verdict-unread"]),
+        ({"a": {"value": "I"}, "b": {"value": 7}}, {"status": "unknown"}, ["verdict-unread"]),
         ({"a": {"value": "C"}, "b": {"value": "I"}}, {"status": "unknown"}, ["verdict-conflict"]),
         ({"a": {"value": "C"}, "b": {"value": {"x": 1}}}, {"status": "unknown"}, ["verdict-unread"]),
         ({"m": {"value": "c"}}, {"status": "unknown"}, ["verdict-unread"]),

@@ -305,6 +305,9 @@ VERDICTS: list[tuple[dict[str, Any], str]] = [
     ({"test_result": {"result": True}}, "success"),
     ({"test_result": {"score": 0.5}}, "failure"),
     ({"test_result": {"score": 1}}, "success"),
+    ({"test_result": {"score": True}}, "success"),
+    ({"test_result": {"score": 87}}, "unknown"),
+    ({"test_result": {"score": 87}, "error": "RuntimeError: the container went away"}, "error"),
     ({"test_result": {"git_patch": "diff"}}, "unknown"),
     ({"success": False}, "failure"),
     ({"success": "yes"}, "unknown"),
@@ -321,6 +324,13 @@ VERDICTS: list[tuple[dict[str, Any], str]] = [
 def test_the_status_is_the_rows_own_verdict(said: dict[str, Any], status: str) -> None:
     row = {**rows()[0], "report": None, **said}
     assert trace(row).outcome["status"] == status
+
+
+def test_a_reward_of_another_scale_gives_no_status_and_that_is_said() -> None:
+    item = trace({**rows()[0], "report": None, "test_result": {"score": 87}})
+    assert (item.outcome["status"], item.outcome["reward"], "rule" in item.outcome) == ("unknown", 87, False)
+    assert [found.code for found in item.findings] == ["verdict-unread"]
+    assert trace({**rows()[0], "report": None, "test_result": {"score": 1}}).findings == ()
 
 
 def test_the_ending_is_told_in_the_sources_words() -> None:

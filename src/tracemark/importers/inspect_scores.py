@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tracemark.importers.base import REWARD_RULES, outcome_of_reward
+from tracemark.importers.base import REWARD_RULES
+from tracemark.importers.rewards import rewarded
 
 _WORDS = {
     "C": "success",
@@ -32,7 +33,8 @@ SUCCESS = (
     ("`invalidation` of the sample: anything but null", "unknown: somebody withdrew the result"),
     ("a score: `C`, correct, yes, true", "success"),
     ("a score: `I`, incorrect, no, false; `P`, partial (part of the credit); `N`, noanswer", "failure"),
-    ("a score: a number", "by reward: success at ingest.success_reward, else failure"),
+    ("a score: a number up to ingest.success_reward", "by reward: success at ingest.success_reward, else failure"),
+    ("a score: a number beyond it, which is of another scale", "unknown, with a finding"),
     ("a score: NaN (the scorer gave none), any other word, a list, an object", "unknown, with a finding"),
     ("scores of several scorers: one without a status, or two with different ones", "unknown, with a finding"),
     ("none of these", "unknown"),
@@ -103,7 +105,7 @@ def _given(score: Any, success_reward: float) -> dict[str, Any]:
     value = score.get("value") if isinstance(score, Mapping) else None
     if isinstance(value, str):
         return {"status": _WORDS.get(value) or _WORDS.get(value.lower() if len(value) > 1 else "") or "unknown"}
-    return outcome_of_reward(value, success_reward)
+    return rewarded(value, success_reward).outcome
 
 
 def _termination(sample: Mapping[str, Any], limit: Any) -> str | None:

@@ -64,6 +64,7 @@ from tracemark.model.atif import VERSION
 SUCCESS = (
     ("`resolved`, `success`, `passed`, `result` of `report` or `test_result`; `resolved`, `success` of a row", "by it"),
     ("`reward` or `score` in the same places", "by reward: success at ingest.success_reward, else failure"),
+    ("one beyond ingest.success_reward, which is of another scale", "unknown, with a finding"),
     ("no success, and an `error`, or the state `error`, that is no limit of the harness", "error"),
     ("a limit of steps or cost, or a loop", "unknown"),
     ("none of these", "unknown"),
@@ -146,6 +147,9 @@ class OpenHandsImporter(Importer):
         draft, contradicted = made
         if contradicted is not None:
             draft.findings.append(finding(CONTRADICTED, document.where, contradicted))
+        doubt = facts.doubt(draft.outcome, record.context.limits.success_reward)
+        if doubt is not None:
+            draft.findings.append(finding("verdict-unread", document.where, doubt))
         return finish(self, record, document, draft)
 
 

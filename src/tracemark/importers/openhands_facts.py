@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tracemark.importers import recovery
-from tracemark.importers.base import outcome_of_reward
 from tracemark.importers.openhands_story import mapping, without_null
 from tracemark.importers.recovery import Entry
+from tracemark.importers.rewards import rewarded
 from tracemark.importers.usage import is_number
 
 VERDICTS = ("resolved", "success", "passed", "result")
@@ -100,8 +100,15 @@ def _judged(holder: Mapping[str, Any], place: str, success_reward: float) -> dic
             return {**made, "checks": checks} if place else made
     for name in REWARDS:
         if is_number(holder.get(name)) or isinstance(holder.get(name), bool):
-            return {**outcome_of_reward(holder[name], success_reward), "rule": name}
+            made = rewarded(holder[name], success_reward).outcome
+            return made if made["status"] == "unknown" else {**made, "rule": name}
     return None
+
+
+def doubt(outcome: Mapping[str, Any], success_reward: float) -> str | None:
+    """Return why a reward gave no status, in words; None when there is none, or it gave one."""
+    is_unread = outcome["status"] == "unknown" and "reward" in outcome
+    return rewarded(outcome["reward"], success_reward).doubt if is_unread else None
 
 
 def sampling(config: Mapping[str, Any]) -> dict[str, Any]:
