@@ -10,6 +10,7 @@ from tracemark.acts import decisions, harnesses, ingest, matching, observed
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.errors import UnknownNameError
 from tracemark.importers import detect
+from tracemark.importers.atif import AtifImporter
 
 from .conftest import CLOCK, Shop, document
 
@@ -164,6 +165,31 @@ def test_a_name_that_no_group_has_or_several_begin_with_is_an_error(shop: Shop) 
         matching.match(shop.root, "observed:")
     name = groups(shop)[0]["name"]
     assert matching.match(shop.root, name[:-2]).target == name
+
+
+@pytest.mark.parametrize("stamped", [False, True])
+def test_a_trace_is_compared_with_groups_as_long_as_nobody_gives_it_a_harness(shop: Shop, stamped: bool) -> None:
+    foreign(shop, document("f-1"), with_tools(document("f-2"), TOOL))
+    trace = shop.ids()["f-1"]
+    assert len(matching.match(shop.root, trace).groups) == 2
+    if stamped:
+        decisions.stamp(shop.root, [trace], "desk_a", "seen", CLOCK)
+    else:
+        shop.ingest([document("f-1")], name="claimed")
+    assert matching.match(shop.root, trace).groups == ()
+
+
+def test_a_run_of_several_harnesses_is_in_no_group_and_compared_with_none(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign(shop, document("f-1"))
+    read = AtifImporter.read
+    with monkeypatch.context() as patch:
+        changes = ("step 3: other tools than in the call before",)
+        patch.setattr(AtifImporter, "read", lambda *of: (item._replace(mixed=changes) for item in read(*of)))
+        foreign(shop, document("f-2"), name="mixed")
+    assert [group["traces"] for group in groups(shop)] == [1]
+    assert matching.match(shop.root, shop.ids()["f-2"]).groups == ()
 
 
 def test_a_superseded_trace_is_in_no_group_and_can_be_compared_itself(shop: Shop) -> None:

@@ -22,8 +22,8 @@ from tracemark.harness.declared import Comparison
 from tracemark.harness.match import Contradiction, Judgement
 from tracemark.harness.observed import PREFIX, Half, compare, differing
 from tracemark.harness.version import Harness
-from tracemark.model.stamp import fingerprint_of
 from tracemark.store.selection import Selection
+from tracemark.store.state import join
 from tracemark.store.store import Store
 
 _CORROBORATED = "corroborated"
@@ -48,7 +48,7 @@ class HarnessMatch(Report):
     groups: tuple[dict[str, Any], ...]
     """The other groups of foreign traces: `name`, `traces`, `comparison` (`different`, or `unknown`: no two foreign
     traces are known to have one harness), `parts` (those that differ, `component/part`). Empty for a trace that has a
-    harness."""
+    harness, or several."""
 
     @property
     def exit_code(self) -> int:
@@ -116,7 +116,7 @@ def match(root: Path, target: str) -> HarnessMatch:
             name, known, half = group.name, group.as_row()["known"], group.known
         else:
             name = resolve(corpus, store, target)
-            ids, known, half = [name], {}, _half_of(store, name)
+            ids, known, half = [name], {}, _half_of(corpus, store, name)
         tallies = [_Tally(harness) for harness in corpus.harnesses]
         traces = _compare_all(corpus, store, ids, tallies)
         findings = (*not_pulled(corpus), *store.findings, *corpus.left_out())
@@ -125,10 +125,12 @@ def match(root: Path, target: str) -> HarnessMatch:
     return HarnessMatch(findings, name, traces, known, tuple(tally.as_row() for tally in tallies), others)
 
 
-def _half_of(store: Store, trace_id: str) -> Half | None:
-    """Return what a trace shows of its harness; None where it is stamped with one."""
-    stamp = digest.load_canonical(store.get(trace_id))["harness"]
-    return None if fingerprint_of(stamp) is not None else stamp.get("observed") or {}
+def _half_of(corpus: Corpus, store: Store, trace_id: str) -> Half | None:
+    """Return what a trace shows of its harness; None where it counts under one, or where several were at work."""
+    row = store.state(trace_id, store.applied(corpus.store_decisions, [trace_id])).row
+    if row.fingerprint is not None or row.mixed:
+        return None
+    return join(store.statements([trace_id])[trace_id]).harness.get("observed") or {}
 
 
 def _compare_all(corpus: Corpus, store: Store, ids: Sequence[str], tallies: Collection[_Tally]) -> int:
