@@ -36,11 +36,13 @@ SPEAKERS = {
 ANSWERS = ("tool", "function", "tool_result", "toolResult")
 """Roles of messages that answer a call."""
 
+REASONING = ("reasoning_content", "reasoning", "thinking")
+"""Members of a reply that hold the model's reasoning; the first that is a text is it."""
+
 CALLS_AS_TEXTS = "tool calls written as JSON text: read"
 """The note on calls that are each, or all together, a text that holds JSON."""
 
 _PLAIN = ("system", "user", "assistant")
-_REASONING = ("reasoning_content", "reasoning", "thinking")
 _DEPTH = 3
 
 
@@ -123,7 +125,7 @@ class Conversation:
         return step
 
     def _agent(self, rest: dict[str, Any], step: dict[str, Any]) -> None:
-        for name in _REASONING:
+        for name in REASONING:
             if name in rest and isinstance(rest[name], str) and "reasoning_content" not in step:
                 step["reasoning_content"] = rest.pop(name)
         if isinstance(rest.get("model"), str):

@@ -17,6 +17,7 @@ from tracemark import digest
 from tracemark.digest import NotJSONError
 from tracemark.errors import UsageError
 from tracemark.importers.content import text_of
+from tracemark.importers.conversation import REASONING
 from tracemark.runner import given
 
 INSTRUCTIONS = ("system", "developer")
@@ -26,13 +27,7 @@ ANSWERS = ("tool", "function")
 """Roles of messages that answer a call."""
 
 _SPEAKERS = {"system": "system", "developer": "system", "user": "user"}
-_REASONING = ("reasoning_content", "reasoning", "thinking")
 _OF_A_REPLY = frozenset({"role", "content", "tool_calls"})
-
-
-def text(message: Mapping[str, Any]) -> str:
-    """Return the text of a message."""
-    return text_of(message.get("content"))
 
 
 def key(message: Mapping[str, Any]) -> str:
@@ -147,7 +142,7 @@ def plain(value: Any) -> Any:
 
 def _reply(message: Mapping[str, Any], metrics: Mapping[str, Any] | None) -> dict[str, Any]:
     rest = {name: value for name, value in message.items() if name not in _OF_A_REPLY and value not in (None, [])}
-    reasoning = next((rest.pop(name) for name in _REASONING if isinstance(rest.get(name), str)), None)
+    reasoning = next((rest.pop(name) for name in REASONING if isinstance(rest.get(name), str)), None)
     step = given.reply(message.get("content"), message.get("tool_calls"), reasoning, metrics)
     return _with_extra(step, plain(rest))
 
