@@ -153,6 +153,8 @@ def test_text_parts_become_one_text_as_chat_templates_make_it_so_that_a_column_h
         ("copied-context", [{**USER, "is_copied_context": True}, END], {}),
         ("without-model-call", [USER, {**END, "llm_call_count": 0}], {}),
         ("no-assistant-step", [SYSTEM, USER], {}),
+        ("no-prompt", [END], {}),
+        ("no-prompt", [act(call(pattern="x"), results=[result()]), USER, END], {}),
         ("continued", [USER, END], {"continued_trajectory_ref": "next.json"}),
         ("user-calls", [{**USER, "extra": {"tool_calls": [call()]}}, END], {}),
         ("user-calls", [{**USER, "extra": {"user_tool_calls": [call()]}}, END], {}),

@@ -64,6 +64,7 @@ DETAILS = {
     "copied-context": "a step is copied from another trace",
     "without-model-call": "an agent step was made without a call of the model",
     "no-assistant-step": "the agent never spoke",
+    "no-prompt": "the agent speaks first, so nobody says what it was asked",
     "user-calls": "the user's side called tools",
     "context-rewritten": "the harness rewrote the context during the run, so no single conversation was seen",
     "stray-observation": "an observation belongs to no agent step",
@@ -150,6 +151,8 @@ def _messages(trajectory: Mapping[str, JSON]) -> list[dict[str, JSON]]:
         results = (step.get("observation") or {}).get("results") or []
         _refuse_unusual(step, results)
         if step["source"] == "agent":
+            if not messages:
+                raise _UntrainableError("no-prompt")
             spoken = True
             calls = step.get("tool_calls") or []
             messages.append(_assistant(step, calls))
