@@ -115,6 +115,17 @@ def test_reasoning_alone_is_a_reply_without_a_text() -> None:
     assert steps(trace(attempt(USER, text("assistant", "Hm.", tag="think"))))[1]["message"] == ""
 
 
+def test_no_member_of_a_message_is_lost() -> None:
+    think = {**text("assistant", "Hm.", tag="think"), "mood": "calm"}
+    said = {**text("assistant", "Here."), "reasoning_content": "Aha."}
+    calls = {"T": "ParallelToolCall", "tool_calls": [call()], "metadata": {"ms": 3}, "mode": "fast"}
+    step = steps(trace(attempt(USER, think, said, calls)))[1]
+    assert step["reasoning_content"] == "Hm."
+    assert step["extra"]["reasoning_metadata"] == [{"mood": "calm"}]
+    assert step["extra"]["original_reasoning_content"] == "Aha."
+    assert step["extra"]["calls_metadata"] == [{"mode": "fast", "ms": 3}]
+
+
 def test_an_answer_that_the_program_made_trains_nobody() -> None:
     item = trace(attempt(USER, call(), response(), text("assistant", "Your order is here.", tag="direct")))
     made = steps(item)[2]

@@ -78,14 +78,15 @@ class _Replies:
                 self.end()
             said = [self._open["reasoning_content"]] if "reasoning_content" in self._open else []
             self._open["reasoning_content"] = "\n".join([*said, message["content"]])
-            self._keep(
-                "reasoning_metadata", {name: value for name, value in message["metadata"].items() if name != "tag"}
-            )
+            self._keep("reasoning_metadata", _beside(message, "role", "content"))
         else:
             if "content" in self._open or "tool_calls" in self._open:
                 self.end()
             left = {name: value for name, value in _bare(message).items() if name != "role"}
-            self._open.update({name: value for name, value in left.items() if name != "reasoning_content"})
+            if "reasoning_content" in left:
+                # thoughts are messages of their own, and these may be others
+                left["original_reasoning_content"] = left.pop("reasoning_content")
+            self._open.update(left)
         self._place = place
 
     def _call(self, message: dict[str, Any], kind: str, place: str) -> None:
@@ -94,7 +95,7 @@ class _Replies:
             raise NotMessagesError(f"{place} is no list of calls")
         self._open.setdefault("tool_calls", []).extend(_call(call) for call in calls)
         if kind == "ParallelToolCall":
-            self._keep("calls_metadata", message.get("metadata"))
+            self._keep("calls_metadata", _beside(message))
         self._place = place
 
     def _keep(self, name: str, value: Any) -> None:
@@ -124,6 +125,15 @@ def _kind(message: dict[str, Any], place: str) -> str:
 def _bare(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message without metadata that say nothing."""
     return {name: value for name, value in message.items() if name != "metadata" or value not in ({}, {"tag": "text"})}
+
+
+def _beside(message: dict[str, Any], *placed: str) -> dict[str, Any]:
+    """Return what a message says beside its tag and the members that have a place, its metadata among it."""
+    rest = {name: value for name, value in message.items() if name not in placed}
+    metadata = rest.pop("metadata", None)
+    if not isinstance(metadata, dict):
+        return rest if metadata is None else {**rest, "metadata": metadata}
+    return {**rest, **{name: value for name, value in metadata.items() if name != "tag"}}
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
