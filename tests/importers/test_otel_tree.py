@@ -75,6 +75,15 @@ def test_spans_around_an_agent_speak_for_its_run_up_to_the_next_agent() -> None:
     assert [one.span_id for one in made.roots(run.agent)] == [name(4), name(3), name(2)]
 
 
+def test_a_span_around_several_runs_speaks_for_none_of_them() -> None:
+    made = tree(span(1, {}), agent(2, parent=name(1)), call(3, 2), agent(4, parent=name(1), at=500), call(5, 4))
+    assert [[one.span_id for one in made.roots(run.agent)] for run in made.runs()] == [[name(2)], [name(4)]]
+    # an agent that called no model is no run, and takes nothing from the other
+    made = tree(span(1, {}), agent(2, parent=name(1)), call(3, 2), agent(4, parent=name(1), at=500))
+    [run] = made.runs()
+    assert [one.span_id for one in made.roots(run.agent)] == [name(2), name(1)]
+
+
 @pytest.mark.parametrize("parent", [1, 2, 3])
 def test_spans_in_a_circle_are_roots(parent: int) -> None:
     chain = [span(n, {}, parent=name(n - 1)) for n in (2, 3)]

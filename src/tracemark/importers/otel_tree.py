@@ -10,7 +10,8 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tracemark.importers.otel_calls import kind_of
@@ -50,6 +51,7 @@ class Tree:
         self._around: dict[int, tuple[Span | None, Span | None]] = {}
         self._loose = Group(None)
         self._groups: dict[int, Group] = {}
+        self._runs_in: Counter[int] | None = None
         self._fill()
 
     def runs(self) -> list[Group]:
@@ -63,14 +65,24 @@ class Tree:
         return self._loose.calls
 
     def roots(self, agent: Span | None) -> list[Span]:
-        """Return the spans that speak for a whole run: the agent's, and those around it up to another agent's."""
+        """Return the spans that speak for a whole run: the agent's, and those around it up to another agent's.
+
+        A span that is around several runs speaks for none of them.
+        """
         if agent is None:
             return [span for span in self.spans if self._parent(span) is None]
-        found, at = [agent], self._parent(agent)
+        if self._runs_in is None:
+            agents = (group.agent for group in self.runs() if group.agent is not None)
+            self._runs_in = Counter(id(span) for one in agents for span in self._up_to_agent(one))
+        return [span for span in self._up_to_agent(agent) if self._runs_in[id(span)] <= 1]
+
+    def _up_to_agent(self, agent: Span) -> Iterator[Span]:
+        """Yield an agent's span and those around it, up to another agent's."""
+        yield agent
+        at = self._parent(agent)
         while at is not None and self._kinds[id(at)] != "agent":
-            found.append(at)
+            yield at
             at = self._parent(at)
-        return found
 
     def _fill(self) -> None:
         for span in self.spans:
