@@ -520,6 +520,14 @@ def test_a_reply_that_no_model_wrote_trains_nobody(source: str | None) -> None:
     assert "is_copied_context" not in made[4]
 
 
+@pytest.mark.parametrize("source", [None, "operator"])
+def test_an_output_does_not_make_an_answer_a_models(source: str | None) -> None:
+    answer = {**SAYS, "source": source}
+    item = trace(sample(SYSTEM, USER, answer, output=output(answer)))
+    assert item.trajectory["steps"][2]["is_copied_context"] is True
+    assert item.trajectory["extra"]["sample"]["output"] == output(answer)
+
+
 def test_a_reply_that_a_call_gave_is_the_models_whatever_its_message_says() -> None:
     value = sample(SYSTEM, USER, SAYS)
     del value["messages"][2]["source"]

@@ -132,7 +132,10 @@ class Reading:
         return messages
 
     def _use_output(self, given: list[Call | None]) -> None:
-        """Let go of the sample's output where a reply says the same; link it to the last reply where no call is."""
+        """Let go of the sample's output where a reply says the same; link it to the last reply where no call is.
+
+        Solvers make outputs too, of people's answers for instance, so an output alone says of no reply who wrote it.
+        """
         last = next((at for at in reversed(range(len(given))) if _is_reply(self._messages[at])), None)
         output = self._output
         reply = _reply_in(output)
@@ -140,6 +143,8 @@ class Reading:
             return
         call = given[last]
         if call is None:
+            if self._messages[last].get("source") != GENERATED:
+                return
             given[last] = Call({"output": output}, reply)
         elif not _same_output(self._put_back(call.event["output"]), output):
             return
