@@ -96,6 +96,7 @@ def test_braces_in_a_literal_prompt_are_only_text(desk):
         ("format", "plain {{tone}}", "{tone: run}", ["tone"]),
         ("jinja", "{{ tone }}{% set x = 1 %}{{ x }}", "{}", ["tone"]),
         ("jinja", "{% for a in rows %}{{ a }}{% endfor %}", "{rows: task, a: run}", ["a"]),
+        ("jinja", "{{ tone | truncate(9) }}{% if 2 is even %}{{ ('x', 1)[0] }}{% endif %}", "{}", ["tone"]),
         ("literal", "plain", "{tone: run}", ["tone"]),
         ("jinja", "{{ tone }}", "{tone: run}", []),
     ],
@@ -107,6 +108,13 @@ def test_variables_used_and_declared_are_compared(desk, syntax, text, declared, 
     found = check_folder(desk.path)
     assert [finding.code for finding in found] == ["template-variable"] * len(named)
     assert all(repr(name) in finding.message for name, finding in zip(named, found, strict=True))
+
+
+def test_nothing_that_a_template_would_compute_is_computed(desk):
+    text = "{{ 10 ** 10 ** 9 }}{{ 'x' * 10 ** 12 }}{{ 1.5 | round(10 ** 9, 'ceil') }}{{ tone }}"
+    with_style(desk, text)
+    desk.replace("harness.yaml", "variables: {}", "syntax: jinja, variables: {tone: run}")
+    assert check_folder(desk.path) == []
 
 
 @pytest.mark.parametrize(

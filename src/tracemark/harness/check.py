@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Formatter
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from tracemark.findings import Finding, finding
 from tracemark.harness import source
@@ -26,6 +27,12 @@ from tracemark.harness.match import Matcher
 from tracemark.harness.rerender import NotRenderedError, Rerendering
 from tracemark.harness.version import Harness
 from tracemark.model.harness import COMPONENTS, MANIFEST_NAME, JinjaOptions, PromptTemplate
+
+if TYPE_CHECKING:
+    from jinja2.nodes import Template
+
+_CONSTANT = "a constant"
+"""Stands for a constant where variables are looked for; no name of a template is so."""
 
 _SHOWN = 16
 """Characters of a fingerprint that name it to a reader."""
@@ -179,11 +186,27 @@ def _variables(text: str, syntax: str, options: JinjaOptions | None) -> set[str]
         from jinja2 import TemplateSyntaxError, meta  # noqa: PLC0415 - heavy, and few harnesses use it
 
         try:
-            return meta.find_undeclared_variables(parse(text, options))
+            return meta.find_undeclared_variables(_unfolded(parse(text, options))) - {_CONSTANT}
         except TemplateSyntaxError as error:
             # an unknown filter or test shows only here
             raise TemplateSyntaxFault(error.message or "does not compile", error.lineno) from None
     return _fields(text)
+
+
+def _unfolded(tree: Template) -> Template:
+    """Return a template with a variable in the place of every constant.
+
+    Jinja computes what holds constants alone while it looks for variables, and `10 ** 10 ** 9` has no end.
+    """
+    from jinja2 import nodes  # noqa: PLC0415 - as above
+    from jinja2.visitor import NodeTransformer  # noqa: PLC0415 - as above
+
+    class Unfolding(NodeTransformer):
+        def visit_Const(self, node: nodes.Const) -> nodes.Name:  # noqa: N802 - Jinja looks it up by this name
+            return nodes.Name(_CONSTANT, "load", lineno=node.lineno)
+
+    Unfolding().visit(tree)
+    return tree
 
 
 def _fields(text: str) -> set[str]:
