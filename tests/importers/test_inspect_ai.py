@@ -349,6 +349,21 @@ def test_replies_that_are_equal_are_those_of_their_calls_in_order(name: str | No
     assert [made[at]["metrics"]["completion_tokens"] for at in (1, 3)] == [4, 7]
 
 
+@pytest.mark.parametrize("source", ["input", "operator", None])
+def test_an_example_that_says_what_the_model_says_is_none_of_its_replies(source: str | None) -> None:
+    example = {"role": "assistant", "content": "Yes.", "source": source}
+    reply = {"role": "assistant", "content": "Yes.", "source": "generate"}
+    made = steps(sample(USER, example, {**USER, "id": "m4", "content": "And now?"}, reply))
+    assert (made[1]["is_copied_context"], made[1]["llm_call_count"]) == (True, 0)
+    assert made[3]["metrics"]["completion_tokens"] == 4
+
+
+def test_a_log_that_names_no_sources_is_read_by_content() -> None:
+    value = sample(USER, {"role": "assistant", "content": "Yes.", "source": "generate"})
+    del value["messages"][1]["source"]
+    assert "is_copied_context" not in steps(value)[1]
+
+
 def test_a_graders_call_is_no_call_of_the_agent() -> None:
     item = trace(graded())
     assert item.mixed == ()

@@ -2,8 +2,8 @@
 
 A sample's events hold every call that was made while it ran: the agent's, and those of graders, critics, tools and
 sub-agents. A call is the agent's own when its reply stands in the sample's messages: under the same message id or, in
-logs without ids, with the same content, in order. What happens within a scorer's span (or step, in older logs) never
-is. So neither the order of events nor a model's name decides.
+logs without ids, with the same content, in order, where the message's source does not deny it. What happens within a
+scorer's span (or step, in older logs) never is. So neither the order of events nor a model's name decides.
 
 Invariants:
 - texts that were moved out of the way are put back: `attachment://…` (`tc://…` in older logs) from the sample's
@@ -13,10 +13,13 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracemark import digest
+
+GENERATED = "generate"
+"""The `source` of a message that a model wrote."""
 
 _REFERENCES = ("attachment://", "tc://")
 _SCORERS = ("scorer", "scorers")
@@ -123,19 +126,23 @@ class Calls:
         """Yield every model call outside of scorers, in order."""
         return (Call(event, self._attachments.put_back(reply)) for event, reply in self._calls)
 
-    def of(self, messages: Iterable[Any]) -> list[Call | None]:
+    def of(self, messages: Sequence[Any]) -> list[Call | None]:
         """Return the call that gave each of the messages; None for a message that no call gave."""
         by_id: dict[str, list[int]] = {}
         for index, (_, reply) in enumerate(self._calls):
             if isinstance(reply.get("id"), str):
                 by_id.setdefault(reply["id"], []).append(index)
         used: set[int] = set()
-        return [self._call(message, by_id, used) for message in messages]
+        told = any(isinstance(message, dict) and message.get("source") == GENERATED for message in messages)
+        return [self._call(message, by_id, used, told) for message in messages]
 
-    def _call(self, message: Any, by_id: Mapping[str, list[int]], used: set[int]) -> Call | None:
+    def _call(self, message: Any, by_id: Mapping[str, list[int]], used: set[int], told: bool) -> Call | None:
         if not isinstance(message, dict) or message.get("role") != "assistant":
             return None
-        name = message.get("id")
+        name, source = message.get("id"), message.get("source")
+        if not isinstance(name, str) and source != GENERATED and (told or source is not None):
+            # an example may say what the model then says too, and only the source tells which is which
+            return None
         found = by_id.get(name, ()) if isinstance(name, str) else self._same(message, max(used, default=-1) + 1)
         for index in found:
             if index not in used:

@@ -12,9 +12,6 @@ from typing import Any, TypeGuard
 
 from tracemark.importers.conversation import ANSWERS, CALLS_AS_TEXTS, Conversation, decoded
 
-GENERATED = "generate"
-"""The `source` of a message that a model wrote."""
-
 _IMAGES = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _PLACED = ("type", "text", "image", "audio", "format")

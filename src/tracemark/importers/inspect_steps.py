@@ -10,9 +10,9 @@ from tracemark.harness.tools import read_tools
 from tracemark.importers import recovery
 from tracemark.importers.conversation import Conversation
 from tracemark.importers.finish import UnfitError
-from tracemark.importers.inspect_events import Attachments, Call, Calls, written
+from tracemark.importers.inspect_events import GENERATED, Attachments, Call, Calls, written
 from tracemark.importers.inspect_header import runtime_of
-from tracemark.importers.inspect_messages import GENERATED, add, event_of
+from tracemark.importers.inspect_messages import add, event_of
 from tracemark.importers.inspect_prompts import prompts_of, texts_of
 
 KEPT_EVENTS = ("approval", "branch", "compaction", "error", "info", "input", "interrupt", "sample_limit")
