@@ -564,6 +564,14 @@ def test_roles_and_ids_that_nobody_names_are_said_to_be_made() -> None:
     ]
 
 
+@pytest.mark.parametrize(("source", "is_supplied"), [("agent", False), ("user", True), ("environment", True)])
+def test_a_reply_of_someone_else_than_the_agent_trains_nobody(source: str, is_supplied: bool) -> None:
+    asked = {"kind": "MessageEvent", "id": "a", "source": "user", "llm_message": {"role": "user", "content": "Go."}}
+    said = {"kind": "MessageEvent", "id": "b", "source": source, "llm_message": {"role": "assistant", "content": "On."}}
+    step = trace([asked, said]).trajectory["steps"][1]
+    assert (step.get("is_copied_context", False), step.get("llm_call_count") == 0) == (is_supplied, is_supplied)
+
+
 def test_events_without_ids_are_read_too() -> None:
     value = sample("old_pairs.json")
     for pair in value["history"]:

@@ -183,8 +183,8 @@ class Events:
         if SPEAKERS[role] != "agent":
             self.story.add(Entry("message", {**body, "role": role, "content": content}))
             return
-        entry = self.story.add(Entry("reply", {**body, "role": role, "content": content}))
-        self._respond(event, entry)
+        entry = Entry("reply", {**body, "role": role, "content": content}, is_supplied=source not in (None, "agent"))
+        self._respond(event, self.story.add(entry))
 
     def _respond(self, event: Mapping[str, Any], entry: Entry) -> None:
         response = event.get("llm_response_id")

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tracemark.importers import supplied
 from tracemark.importers.conversation import Conversation
 
 UNSEEN = "content_missing"
@@ -46,6 +47,8 @@ class Entry:
     Of `action_args`, the arguments of the action that was made of a call, what the call does not say.
     """
     metrics: dict[str, Any] = field(default_factory=dict)
+    is_supplied: bool = False
+    """Whether a reply is of someone else than the agent."""
     change: str | None = None
     """In which way another harness is at work from here on, in words; None when none is."""
     refers: tuple[str, ...] = ()
@@ -60,6 +63,7 @@ class Told:
     """
 
     def __init__(self, repairs: list[str]) -> None:
+        self._repairs = repairs
         self._conversation = Conversation(repairs)
         self.steps = self._conversation.steps
         """The steps."""
@@ -78,6 +82,8 @@ class Told:
             self.mixed.append(f"step {step['step_id']}: {entry.change}")
         if entry.metrics:
             step["metrics"] = entry.metrics
+        if entry.is_supplied:
+            supplied.mark(step, self._repairs)
         for position, known in entry.calls.items():
             if known and position < len(step.get("tool_calls", ())):
                 call = step["tool_calls"][position]
