@@ -48,3 +48,24 @@ def test_depth_is_no_limit_to_writing_and_is_told() -> None:
     assert exact_json.is_too_deep(value)
     with pytest.raises(exact_json.NotJSONError, match=exact_json.TOO_DEEP):
         exact_json.read(b"[" * 500_000)
+
+
+HALVES = st.lists(
+    st.sampled_from([b"\xed\xa0\xbd", b"\xed\xb8\x80", b"\\ud83d", b"\\ude00", b"a", b"\xef\xbf\xbf"])
+).map(b"".join)
+
+
+@given(st.lists(st.tuples(HALVES, HALVES)))
+def test_what_is_read_is_what_its_own_writing_holds(members: list[tuple[bytes, bytes]]) -> None:
+    text = b"{" + b",".join(b'"%s":"%s"' % member for member in members) + b"}"
+    value, _ = exact_json.read(text)
+    assert exact_json.read(exact_json.write(value, sort=True)) == (value, ())
+
+
+def test_names_that_are_the_same_once_their_halves_are_joined_are_named() -> None:
+    value, notes = exact_json.read(b'{"\xed\xa0\xbd\xed\xb8\x80":1,"\xf0\x9f\x98\x80":2}')
+    assert value == {"\U0001f600": 2}
+    assert notes == (
+        "surrogates encoded as bytes: read as escapes",
+        "duplicate key '\\U0001f600': the last value was kept",
+    )

@@ -24,6 +24,7 @@ _Arrange = Callable[[dict[str, JSON]], list[str]]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 TOO_DEEP = "nested too deeply to be read"
 """What is wrong with a text that is."""
+_ENCODED = "surrogates encoded as bytes: read as escapes"
 _MAX_NOTES = 20
 
 MAX_DEPTH = 500
@@ -110,7 +111,7 @@ def _decode(raw: bytes, notes: _Notes) -> str:
             text = raw.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
             raise NotJSONError(f"not UTF-8: {error.reason}", error.start) from None
-        notes.count["surrogates encoded as bytes: read as escapes"] += 1
+        notes.count[_ENCODED] += 1
         return text
 
 
@@ -122,8 +123,16 @@ def read(raw: bytes) -> Decoded:
     """
     notes = _Notes()
     text = _decode(raw, notes)
+    value = _parsed(text, notes)
+    if _ENCODED in notes.count:
+        # halves of a character that stand side by side are one, and so are two names that differ in nothing else
+        value = _parsed(write(value, sort=False).decode("utf-8"), notes)
+    return Decoded(value, notes.repairs())
+
+
+def _parsed(text: str, notes: _Notes) -> JSON:
     try:
-        value = json.loads(
+        return json.loads(
             text,
             object_pairs_hook=notes.members,
             parse_float=notes.number,
@@ -134,7 +143,6 @@ def read(raw: bytes) -> Decoded:
         raise NotJSONError(error.msg, error.pos) from None
     except RecursionError:
         raise NotJSONError(TOO_DEEP) from None
-    return Decoded(value, notes.repairs())
 
 
 def is_too_deep(value: JSON) -> bool:

@@ -28,6 +28,7 @@ _ODD: tuple[bytes, ...] = (
     *(b'"{\\"a\\": 1}"', b'"[1]"', b'"null"', b'"[\\"{}\\"]"', b'"{\\"a\\": NaN, \\"a\\": 1}"', b'"{"'),
     *(b'{"role": "nobody"}', b'{"role": "tool", "content": null}', b'{"type": "text", "text": "a"}'),
     *(b'[{"type": "odd"}]', b'{"a": {"b": [{"c": null}]}}', b'{"tracemark": {"run": {}}}', b'"2026-02-30T25:61:00"'),
+    *(b'"\xed\xa0\xbd\xed\xb8\x80"', b'"\xed\xa0\xbd\\ude00"'),
     *(b'"1760000000"', b"1760000000.5", b"-1e18", b'"0x1"', b'"data:image/png;base64,AA=="', b'"' + b"a" * 500 + b'"'),
 )
 

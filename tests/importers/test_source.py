@@ -522,6 +522,12 @@ def test_the_nearest_batch_file_speaks_for_a_file(inbox: Inbox, document: Make) 
     assert near.run == {"domain": "near", "model": {"name": "m", "revision": "r1"}}
 
 
+def test_the_halves_of_a_character_in_a_batch_are_read_as_the_character(inbox: Inbox, document: Make) -> None:
+    inbox.write("batch.yaml", 'domain: "\\ud83d\\ude00"\n')
+    inbox.write("a.json", document())
+    assert inbox.read().only.run["domain"] == "\U0001f600"
+
+
 def test_a_batch_file_reaches_the_context_of_its_files(inbox: Inbox, document: Make) -> None:
     inbox.write("batch.yaml", "harness: desk_a\nnote: first try\n")
     inbox.write("a.json", document())

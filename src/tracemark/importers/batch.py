@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tracemark import digest
 from tracemark.findings import Finding, finding
 from tracemark.importers.tree import Folder, is_within, why_no_file
 
@@ -76,7 +77,11 @@ class Batches:
         faults = _faults(value)
         for fault in faults:
             self.findings.append(finding("batch-invalid", label, fault))
-        return {} if faults else {name: member for name, member in value.items() if member is not None}
+        if faults:
+            return {}
+        # YAML gives the halves of a character apart; as everything that is stored they are read as one
+        stated: dict[str, Any] = digest.load_canonical(digest.canonical(value))
+        return {name: member for name, member in stated.items() if member is not None}
 
 
 def _text(path: Path, root: str) -> str | None:
