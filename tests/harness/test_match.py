@@ -321,6 +321,8 @@ def test_tools_that_are_absent_empty_or_unreadable_prove_nothing(matcher: Any, r
         ({"type": "web_search_preview"}, ["web_search_preview"]),
         ({"type": "web_search_20250305", "name": "web_search"}, ["web_search"]),
         ({"type": "function", "function": {"name": "evil", "parameters": []}}, ["evil"]),
+        ({"type": "custom", "custom": {"name": "shell", "description": "takes any text"}}, ["shell"]),
+        ({"type": "custom", "custom": {"name": "shell", "format": {"type": "grammar"}}}, ["shell"]),
         ({"type": "function", "function": {"name": "get", "description": "other"}}, ["get"]),
         (UNREADABLE, ["get"]),
         ({"whatever": 1}, []),

@@ -136,6 +136,8 @@ def test_junk_never_crashes_and_gives_no_member_of_its_own(raw: Any) -> None:
         ({"name": "t", "parameters": {}, "inputSchema": {"type": "object"}}, "disagree"),
         ({"type": "bash_20250124", "name": "bash"}, "built into"),
         ({"type": "custom", "name": "t", "format": {"type": "grammar"}}, "format"),
+        ({"type": "custom", "custom": {"name": "t", "format": {"type": "grammar"}}}, "format"),
+        ({"type": "custom", "custom": "t"}, "custom"),
     ],
 )
 def test_each_kind_of_junk_names_what_is_wrong(raw: Any, reason: str) -> None:

@@ -54,9 +54,10 @@ class ToolSchemaError(ValueError):
 def reduce_tool(raw: dict[str, Any]) -> dict[str, Any]:
     """Return ``{name, description, parameters}`` (and ``strict`` when true) of one tool definition.
 
-    ``raw`` may be wrapped as ``{"type": "function", "function": {…}}``, flat as in the Responses API, bare, or carry
-    its schema as ``input_schema`` (Anthropic) or ``inputSchema`` (MCP). ``description`` and ``parameters`` are absent
-    from the result when the definition has none; an empty description and an empty schema are kept as they are.
+    ``raw`` may be wrapped as ``{"type": "function", "function": {…}}``, or so as ``custom``, flat as in the Responses
+    API, bare, or carry its schema as ``input_schema`` (Anthropic) or ``inputSchema`` (MCP). ``description`` and
+    ``parameters`` are absent from the result when the definition has none; an empty description and an empty schema
+    are kept as they are.
 
     Raises ToolSchemaError for anything that is not one tool with a schema of its own: no name, two schemas that
     disagree, a schema that is not an object, a tool built into a provider, or nesting beyond ``MAXIMUM_DEPTH``.
@@ -109,11 +110,16 @@ def _name_of(raw: Any) -> str | None:
     if not isinstance(raw, dict):
         return None
     kind = raw.get("type")
-    inner = raw.get("function")
+    inner = raw.get(_wrapper(raw))
     for name in (inner.get("name") if isinstance(inner, dict) else None, raw.get("name")):
         if isinstance(name, str) and name:
             return name
     return kind if isinstance(kind, str) and kind not in _PLAIN_TYPES else None
+
+
+def _wrapper(raw: dict[str, Any]) -> str:
+    """Return the member in which the chat API wraps a definition of this type."""
+    return "custom" if raw.get("type") == "custom" and raw.get("function") is None else "function"
 
 
 def _unwrap(raw: Any) -> dict[str, Any]:
@@ -122,11 +128,12 @@ def _unwrap(raw: Any) -> dict[str, Any]:
     kind = raw.get("type")
     if kind not in _PLAIN_TYPES:
         raise ToolSchemaError(f"tools of type {kind!r} are built into a provider and hold no schema of their own")
-    inner = raw.get("function")
+    wrapper = _wrapper(raw)
+    inner = raw.get(wrapper)
     if inner is None:
         inner = raw
     if not isinstance(inner, dict):
-        raise ToolSchemaError(f"member 'function' is {_kind(inner)}, not an object")
+        raise ToolSchemaError(f"member {wrapper!r} is {_kind(inner)}, not an object")
     if inner.get("format") is not None and all(inner.get(member) is None for member in _SCHEMA_MEMBERS):
         raise ToolSchemaError("a tool with a free-form 'format' in place of a schema cannot be compared")
     return inner
