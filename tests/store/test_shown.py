@@ -179,3 +179,12 @@ def test_the_work_of_counting_grows_with_the_traces_however_many_are_in_a_file(m
         return done
 
     assert steps("large", 400) < 6 * steps("small", 100)
+
+
+def test_a_list_of_tools_is_kept_once_whatever_else_a_trace_shows(make, root: Path) -> None:
+    tools = {"tool_bindings": [{"part": "look", "form": "schema", "digest": "c" * 64}]}
+    with Store.open(root, create=True) as store:
+        make.commit(store, *(make.trace(number, {"observed": half(f"{number}") | tools}) for number in range(5)))
+        assert counted(store) == {(text(half(f"{number}") | tools), 1, 1) for number in range(5)}
+        assert store.catalogue._one("SELECT count(*) FROM halves") == 6
+        assert check(Layout(root)).findings == ()

@@ -102,8 +102,8 @@ def _examine_line(examined: Examined, location: Location, line: bytes) -> None:
         projection = project_line(line, value=value)
         row = projection.row
         examined.links.update(("replaced", bytes.fromhex(old), row.id) for old in projection.supersedes)
-        if projection.shown and row.id not in examined.seen:
-            examined.links.add(("shown", row.id, projection.shown))
+        if row.id not in examined.seen:
+            examined.links.update(("shown", row.id, text) for text in projection.shown)
         examined.seen.add(row.id)
         examined.traces.append((row, location))
         if examined.witness is not None:

@@ -96,10 +96,7 @@ def further_sources(db: Database) -> None:
     for statement in _SECOND.split(";"):
         if statement.strip():
             db.execute(statement)
-    for table in (*_ENTERED, *_DERIVED):
-        db.table(table).delete_where()
-    db.execute("INSERT INTO search (search) VALUES ('delete-all')")
-    db.execute("DELETE FROM meta WHERE key = 'watermark'")
+    _forget(db)
 
 
 _STATED_AGAIN = """
@@ -129,18 +126,27 @@ def observed_halves(db: Database) -> None:
     for statement in _SHOWN.split(";"):
         if statement.strip():
             db.execute(statement)
-    for table in (*_ENTERED, "sources", *_DERIVED):
-        db.table(table).delete_where()
-    db.execute("INSERT INTO search (search) VALUES ('delete-all')")
-    db.execute("DELETE FROM meta WHERE key = 'watermark'")
+    _forget(db, "sources")
 
 
 @STEPS()
-def shown_since(db: Database) -> None:
-    """What statements made since show of a harness counts too; of a trace's lines in one file the first one does."""
+def shown_apart(db: Database) -> None:
+    """What is shown of a harness is kept by component, and what is shown since counts; all files are entered again."""
     db.execute("ALTER TABLE restated ADD COLUMN shown TEXT")
-    db.execute("DELETE FROM shown WHERE rowid NOT IN (SELECT min(rowid) FROM shown GROUP BY trace, file)")
-    db.execute(_STATED_AGAIN)
+    _forget(db, "sources", "shown", "halves")
+
+
+def _forget(db: Database, *tables: str) -> None:
+    """Take out what was entered of files, and what was made of it, so that all files are entered again.
+
+    Args:
+        db: the catalogue.
+        tables: those with rows of files that the first schema had not.
+    """
+    for table in (*_ENTERED, *tables, *_DERIVED):
+        db.table(table).delete_where()
+    db.execute("INSERT INTO search (search) VALUES ('delete-all')")
+    db.execute("DELETE FROM meta WHERE key = 'watermark'")
 
 
 def apply(connection: sqlite3.Connection, version: int) -> None:

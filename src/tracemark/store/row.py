@@ -121,8 +121,9 @@ class Projection(NamedTuple):
     """Ids of traces that this one replaces."""
     text: str
     """What `find` searches: task, first user message, last message, tool names."""
-    shown: str = ""
-    """Canonical JSON of what the content shows of a harness that nobody names; empty where one is named."""
+    shown: tuple[str, ...] = ()
+    """What the content shows of a harness that nobody names: canonical JSON of an object with one component each, `{}`
+    where it shows nothing; empty where one is named."""
 
 
 def project(line: Mapping[str, JSON], trace_id: str, head: bytes | None = None) -> Projection:
@@ -150,7 +151,15 @@ def project(line: Mapping[str, JSON], trace_id: str, head: bytes | None = None) 
         _text(source.get("importer")),
         _text(source.get("importer_version")),
     )
-    return Projection(row, tuple(source.get("supersedes") or ()), text, shown_of(line["harness"]))
+    return Projection(row, tuple(source.get("supersedes") or ()), text, _shown_apart(line["harness"]))
+
+
+def _shown_apart(harness: Mapping[str, JSON]) -> tuple[str, ...]:
+    """Return what `shown_of` does, component by component: most traces of a run have one list of tools."""
+    if not shown_of(harness):
+        return ()
+    shown = harness.get("observed") or {}
+    return tuple(shown_of({"observed": {name: shown[name]}}) for name in sorted(shown)) or ("{}",)
 
 
 def shown_of(harness: Mapping[str, JSON]) -> str:

@@ -58,15 +58,22 @@ _STANDING = (
 # a cross join keeps the order: from a trace, the whole of its file would be searched for what it shows
 _SHOWN = (
     "shown AS first CROSS JOIN traces ON traces.id = first.trace AND traces.file = first.file"
-    " JOIN halves ON halves.number = first.half LEFT JOIN restated ON restated.id = traces.id"
+    " LEFT JOIN restated ON restated.id = traces.id"
 )
-_TEXT = "coalesce(restated.shown, halves.text)"
 _TASK = "coalesce(fields ->> 'task', task)"
 _NAMELESS = (
-    f"fingerprint IS NULL AND {_TEXT} != '' AND NOT coalesce(fields ->> 'mixed', mixed) AND role IS NOT 'subagent'"
+    "fingerprint IS NULL AND restated.shown IS NOT '' AND NOT coalesce(fields ->> 'mixed', mixed)"
+    " AND role IS NOT 'subagent'"
     " AND traces.id NOT IN (SELECT old FROM replaced) AND hex(traces.id) NOT IN (SELECT value FROM json_each(?))"
 )
 """What holds for traces of the agent itself, made by one harness, that no statement names."""
+
+
+_FOREIGN = (
+    f"SELECT traces.id AS id, format, {_TASK} AS task, restated.shown AS since, group_concat(half) AS halves"
+    f" FROM {_SHOWN} WHERE {_NAMELESS} GROUP BY first.trace, first.file"
+)
+"""Each of them with the numbers of the components that it showed first, and what it shows since."""
 
 
 class Foreign(NamedTuple):
@@ -272,29 +279,47 @@ class Reader(Contents):
             but: ids of traces that are left out, since somebody decided about them.
         """
         query = (
-            f"SELECT {_TEXT}, format, count(*), count(DISTINCT {_TASK}), min(traces.id) FROM {_SHOWN}"
-            f" WHERE {_NAMELESS} GROUP BY half, shown, format ORDER BY min(traces.id)"
+            "SELECT since, halves, format, count(*), count(DISTINCT task), min(id)"
+            f" FROM ({_FOREIGN}) GROUP BY since, halves, format ORDER BY min(id)"
         )
-        yield from map(Foreign._make, self._db.execute(query, (_listed(but),)))
+        for since, halves, *counted in self._db.execute(query, (_listed(but),)):
+            yield Foreign(since or self._half(halves), *counted)
 
     def confirmed(self, but: Iterable[bytes]) -> set[tuple[str, str, str]]:
         """Return component, part and digest of what traces of more than one task show alike, as `foreign` counts them.
 
         Only texts are looked at that may hold something of a task; other digests need no second one.
         """
+        entries = "c.key AS component, e.value ->> 'part' AS part, e.value ->> 'digest' AS digest"
+        each = "json_each(text) AS c, json_each(c.value) AS e"
+        of_a_task = "e.value ->> 'form' IN ('rendered', 'substituted', 'transcript')"
+        # each text is taken apart once, however many traces show it
         query = (
-            "SELECT c.key, e.value ->> 'part', e.value ->> 'digest' FROM"
-            f" {_SHOWN}, json_each({_TEXT}) AS c, json_each(c.value) AS e"
-            f" WHERE {_NAMELESS} AND e.value ->> 'form' IN ('rendered', 'substituted', 'transcript')"
-            f" GROUP BY c.key, e.value ->> 'part', e.value ->> 'digest' HAVING count(DISTINCT {_TASK}) > 1"
+            f"WITH texts AS MATERIALIZED (SELECT number, {entries} FROM halves, {each} WHERE {of_a_task})"
+            " SELECT component, part, digest FROM ("
+            f"SELECT component, part, digest, {_TASK} AS task FROM {_SHOWN} JOIN texts ON texts.number = half"
+            f" WHERE {_NAMELESS} AND restated.shown IS NULL"
+            f" UNION ALL SELECT {entries}, task FROM (SELECT since AS text, task FROM ({_FOREIGN})), {each}"
+            f" WHERE text IS NOT NULL AND {of_a_task}"
+            ") GROUP BY component, part, digest HAVING count(DISTINCT task) > 1"
         )
-        return set(self._db.execute(query, (_listed(but),)))
+        return set(self._db.execute(query, (_listed(but),) * 2))
 
     def each_foreign(self, but: Iterable[bytes]) -> Iterator[tuple[bytes, str, str | None]]:
         """Yield each trace that `foreign` counts, by id, with what it shows and the format of its source."""
-        yield from self._db.execute(
-            f"SELECT traces.id, {_TEXT}, format FROM {_SHOWN} WHERE {_NAMELESS}", (_listed(but),)
-        )
+        query = f"SELECT id, since, halves, format FROM ({_FOREIGN})"
+        for identity, since, halves, name in self._db.execute(query, (_listed(but),)):
+            yield identity, since or self._half(halves), name
+
+    def _half(self, numbers: str) -> str:
+        """Return what components show together, given their numbers in `halves`."""
+        wanted = numbers.split(",")
+        texts = [
+            row[0] for row in self._db.execute(f"SELECT text FROM halves WHERE number IN ({_marks(wanted)})", wanted)
+        ]
+        # each text is an object with one member, or none, so they are put together unread
+        members = sorted((text[1:-1] for text in texts if text != "{}"), key=lambda member: member.partition('":')[0])
+        return f"{{{','.join(members)}}}"
 
     def counts(self) -> dict[str, int]:
         """Return how many traces, copies, annotations and refused records there are."""

@@ -175,7 +175,7 @@ class Catalogue(Reader):
         Of a trace that has several lines the first one is taken, as `traces` takes it.
         """
         first = {p.row.id: p.shown for p in reversed(projections)}
-        shown = [(identity, text) for identity, text in first.items() if text]
+        shown = [(identity, text) for identity, texts in first.items() for text in texts]
         self._db.executemany("INSERT OR IGNORE INTO halves (text) VALUES (?)", {(text,) for _, text in shown})
         self._db.executemany(
             "INSERT INTO shown SELECT ?, number, ? FROM halves WHERE text = ?",
