@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracemark import digest
+from tracemark.importers.members import fill
 from tracemark.model.atif import is_timestamp
 
 SPEAKERS = {
@@ -118,7 +119,7 @@ class Conversation:
         if step["source"] == "agent":
             self._agent(rest, step)
         if rest:
-            _keep(extra, rest)
+            fill(extra, rest)
         if extra:
             step["extra"] = extra
         self.steps.append(step)
@@ -158,8 +159,8 @@ class Conversation:
             del rest["type"]
         if not isinstance(name, str):
             self.repairs.append("a tool call without a name: left empty")
-            _keep(extra, {"original_name": name})
-        _keep(extra, rest)
+            fill(extra, {"original_name": name})
+        fill(extra, rest)
         entry = {"tool_call_id": unique, "function_name": name if isinstance(name, str) else "", "arguments": arguments}
         if extra:
             entry["extra"] = extra
@@ -195,7 +196,7 @@ class Conversation:
             extra["original_call_id"] = said
             self.repairs.append("answers to no open call of the step in front of them: left unlinked")
         result["content"] = _content(rest, extra, "content" in rest, self.repairs)
-        _keep(extra, rest)
+        fill(extra, rest)
         if extra:
             result["extra"] = extra
         if not self.steps or (self.steps[-1]["source"] != "agent" and "observation" not in self.steps[-1]):
@@ -242,15 +243,6 @@ class _Open:
 
 _NONE_OPEN = _Open()
 """What stands for the calls of a step without any; nothing is ever added to it."""
-
-
-def _keep(extra: dict[str, Any], rest: dict[str, Any]) -> None:
-    """Add to `extra` what no place was found for, under the next free name like its own; null says nothing."""
-    for name, value in rest.items():
-        if value is not None:
-            while name in extra:
-                name += "_"
-            extra[name] = value
 
 
 def _content(rest: dict[str, Any], extra: dict[str, Any], present: bool, repairs: list[str]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tracemark.importers.members import mapping
 from tracemark.importers.recovery import Entry, settings
 
 _LABELS = (
@@ -67,13 +68,13 @@ def run_of(
             run[name] = sample.pop(member)
     if isinstance(spec.get("task"), str):
         run["domain"] = spec["task"]
-    model = next((name for name in (_object(first).get("model"), spec.get("model")) if isinstance(name, str)), None)
+    model = next((name for name in (mapping(first).get("model"), spec.get("model")) if isinstance(name, str)), None)
     if model is not None:
         run["model"] = {"name": model}
     config = _config(spec, plan, first)
     if config:
         run["sampling"] = config
-    seeds = (_object(spec.get("config")).get("seed"), config.get("seed"))
+    seeds = (mapping(spec.get("config")).get("seed"), config.get("seed"))
     seed = next((seed for seed in seeds if seed.__class__ is int), None)
     if seed is not None:
         run["seed"] = seed
@@ -87,10 +88,10 @@ def run_of(
 
 def agent_of(spec: Mapping[str, Any], plan: Any, repairs: list[str]) -> dict[str, Any]:
     """Return the agent: its labels, and in `extra` the plan by which it ran."""
-    steps = _object(plan).get("steps")
-    named = [_object(step).get("solver") for step in steps] if isinstance(steps, list) else []
+    steps = mapping(plan).get("steps")
+    named = [mapping(step).get("solver") for step in steps] if isinstance(steps, list) else []
     name = spec["solver"] if isinstance(spec.get("solver"), str) else ", ".join(str(one) for one in named)
-    version = _object(spec.get("packages")).get("inspect_ai")
+    version = mapping(spec.get("packages")).get("inspect_ai")
     agent: dict[str, Any] = {
         "name": name or "unknown",
         "version": version if isinstance(version, str) else "unknown",
@@ -120,7 +121,7 @@ def header_extra(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 def runtime_of(spec: Mapping[str, Any], plan: Any, first: Mapping[str, Any] | None) -> list[Entry]:
     """Return the limits and settings of the runtime that the log holds."""
-    limits, config = _object(spec.get("config")), _config(spec, plan, first)
+    limits, config = mapping(spec.get("config")), _config(spec, plan, first)
     held = {name: limits.get(name) for name in _LIMITS} | {name: config.get(name) for name in _SETTINGS}
     return settings(held)
 
@@ -130,12 +131,8 @@ def _config(spec: Mapping[str, Any], plan: Any, first: Mapping[str, Any] | None)
     if first is not None and isinstance(first.get("config"), dict):
         config = {**first["config"], "tool_choice": first.get("tool_choice")}
     else:
-        config = {**_object(spec.get("model_generate_config")), **_object(_object(plan).get("config"))}
+        config = {**mapping(spec.get("model_generate_config")), **mapping(mapping(plan).get("config"))}
     return {name: value for name, value in config.items() if value is not None}
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _is_name(value: Any) -> bool:

@@ -10,7 +10,7 @@ metrics, the replying model as the step's; `info` in the root's `extra.info`, wi
 other member of the document under its own name; what is left of a provider's response in the step's `extra.response`;
 an exit message in the root's `extra.exit`, with the number of steps in front of it.
 Drops: of a provider's response the message that the step is; `extra.actions` that repeat the step's calls; of an exit
-message what `info` says too; members of messages and responses that are null.
+message what `info` says too; members of messages, of their `extra` and of responses that are null.
 Invents: `agent.name` and, where `info` names none, `agent.version` ("unknown"); ids of calls without one. In a text
 conversation, that the user's message behind a reply is its observation (`original_role` user).
 
@@ -45,6 +45,7 @@ from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
 from tracemark.importers.documents import each
 from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
 from tracemark.importers.head import SPACE, Head
+from tracemark.importers.members import mapping
 from tracemark.importers.mini_swe_agent_turns import Turns
 from tracemark.importers.recorded_config import Judgement, Prompt
 from tracemark.importers.recovery import Entry
@@ -155,7 +156,7 @@ def _draft(document: Document) -> Draft:
     messages = rest.pop("messages", None)
     if not isinstance(messages, list) or not messages:
         raise UnfitError("messages is no list of messages" if messages != [] else "messages is empty")
-    info = _mapping(rest.get("info"))
+    info = mapping(rest.get("info"))
     repairs: list[str] = []
     turns = Turns(repairs, info)
     for index, message in enumerate(messages):
@@ -163,14 +164,14 @@ def _draft(document: Document) -> Draft:
     turns.end()
     if not turns.steps:
         raise UnfitError("messages holds no message of a conversation")
-    config = _mapping(info.get("config"))
+    config = mapping(info.get("config"))
     judged = _judged(config, turns.steps)
     run = _run(rest, config if judged.contradiction is None else {})
     if turns.is_summarised:
         run["rendered"] = True
         repairs.append("reasoning of which only a summary is there: the trace counts as rendered")
     trajectory = {"schema_version": VERSION, "agent": _agent(info, run), "steps": turns.steps}
-    metrics = _final_metrics(_mapping(info.get("model_stats")))
+    metrics = _final_metrics(mapping(info.get("model_stats")))
     if metrics:
         trajectory["final_metrics"] = metrics
     if turns.exits:
@@ -190,7 +191,7 @@ def _run(rest: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     run: dict[str, Any] = {}
     if isinstance(rest.get("instance_id"), str):
         run["task"] = rest.pop("instance_id")
-    model, environment = _mapping(config.get("model")), _mapping(config.get("environment"))
+    model, environment = mapping(config.get("model")), mapping(config.get("environment"))
     if isinstance(model.get("model_name"), str):
         run["model"] = {"name": model["model_name"]}
     if isinstance(model.get("model_kwargs"), dict) and model["model_kwargs"]:
@@ -232,13 +233,13 @@ def _outcome(info: Mapping[str, Any], ending: Mapping[str, Any]) -> dict[str, An
 
 def _judged(config: Mapping[str, Any], steps: list[dict[str, Any]]) -> Judgement:
     """Compare the prompt templates of the configuration with the first messages."""
-    agent, sent = _mapping(config.get("agent")), _first_messages(steps)
+    agent, sent = mapping(config.get("agent")), _first_messages(steps)
     return recorded_config.judge(Prompt(part, agent.get(name), sent.get(part)) for part, name in _PROMPTS.items())
 
 
 def _components(config: Mapping[str, Any], has_repair: bool) -> dict[str, list[Entry]]:
     """Return what a confirmed configuration says of handlers and runtime, by component."""
-    held = {**_mapping(config.get("agent")), **_mapping(config.get("model"))}
+    held = {**mapping(config.get("agent")), **mapping(config.get("model"))}
     handlers = [name for name in held if name.endswith("_template") and name not in _PROMPTS.values()]
     return {
         "observation_handlers": recovery.settings({name: held[name] for name in handlers}),
@@ -257,8 +258,8 @@ def _first_messages(steps: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _runtime(config: Mapping[str, Any], has_repair: bool) -> dict[str, Any]:
-    agent, model, environment = (_mapping(config.get(name)) for name in ("agent", "model", "environment"))
-    requests = _mapping(model.get("model_kwargs"))
+    agent, model, environment = (mapping(config.get(name)) for name in ("agent", "model", "environment"))
+    requests = mapping(model.get("model_kwargs"))
     found = {name: value for name, value in agent.items() if not name.endswith("_template") and name not in _PATHS}
     found |= {name: model.get(name) for name in _OF_MODEL}
     found |= {name: requests.get(name) for name in _OF_REQUESTS}
@@ -271,10 +272,6 @@ def _runtime(config: Mapping[str, Any], has_repair: bool) -> dict[str, Any]:
 def _exact(value: Any) -> Any:
     """Return a number as an integer where it is one: versions of the program write limits either way."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 IMPORTER = MiniSweAgentImporter()

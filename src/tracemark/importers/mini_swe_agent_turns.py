@@ -11,6 +11,7 @@ from typing import Any
 
 from tracemark.importers import supplied
 from tracemark.importers.conversation import Conversation, NotMessagesError
+from tracemark.importers.members import keep
 from tracemark.importers.response_turn import answer_of, is_summary, message_of
 from tracemark.importers.usage import is_number, metrics_of
 
@@ -109,8 +110,7 @@ class Turns:
             step["metrics"] = metrics
         if response not in (None, {}):
             left["response"] = response
-        if left:
-            _fill(step.setdefault("extra", {}), left)
+        keep(step, left)
 
     def _observation(self, message: dict[str, Any], extra: Mapping[str, Any], place: str) -> None:
         role = message.pop("role")
@@ -122,8 +122,7 @@ class Turns:
             moment = {"timestamp": left.pop("timestamp")} if "timestamp" in left else {}
             left = {_RAW: {"output": {**left, "output": raw}}, **moment}
         step = self._conversation.add({"role": "tool", **message}, place)
-        if left:
-            _fill(step["observation"]["results"][-1].setdefault("extra", {}), left)
+        keep(step["observation"]["results"][-1], left)
 
     def _exit(self, message: dict[str, Any], extra: Mapping[str, Any]) -> None:
         self.ending = extra
@@ -171,12 +170,3 @@ def _without(response: dict[str, Any], message: Mapping[str, Any]) -> dict[str, 
         bare = {name: value for name, value in first.items() if name != "message"}
         left["choices"] = [{**bare, "message": new} if new else bare, *choices[1:]] if choices else choices
     return left
-
-
-def _fill(extra: dict[str, Any], members: Mapping[str, Any]) -> None:
-    """Add members, each under the next free name like its own."""
-    for name, value in members.items():
-        place = name
-        while place in extra:
-            place += "_"
-        extra[place] = value

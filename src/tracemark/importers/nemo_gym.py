@@ -42,6 +42,7 @@ from tracemark.importers.conversation import Conversation, NotMessagesError, Unk
 from tracemark.importers.documents import each
 from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
 from tracemark.importers.head import Head
+from tracemark.importers.members import mapping, without_null
 from tracemark.importers.recovery import Entry
 from tracemark.importers.response_turn import is_summary
 from tracemark.importers.responses_items import add_items
@@ -122,7 +123,7 @@ def _draft(document: Document, success_reward: float) -> Draft:
     if not isinstance(value.get(_RESPONSE), dict):
         raise UnfitError(f"{_RESPONSE} is missing: a task, and no rollout of it")
     rest: dict[str, Any] = {name: member for name, member in value.items() if name not in (_REQUEST, _RESPONSE)}
-    request, response = (_known(value[name]) for name in (_REQUEST, _RESPONSE))
+    request, response = (without_null(value[name]) for name in (_REQUEST, _RESPONSE))
     repairs: list[str] = []
     is_summarised = _is_summarised(request, response)
     steps, replies = _steps(request, response, repairs)
@@ -152,10 +153,6 @@ def _draft(document: Document, success_reward: float) -> Draft:
     return made
 
 
-def _known(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: member for name, member in value.items() if member is not None}
-
-
 def _steps(
     request: dict[str, Any], response: dict[str, Any], repairs: list[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -178,7 +175,7 @@ def _is_summarised(request: Mapping[str, Any], response: Mapping[str, Any]) -> b
     """
     output = response.get("output")
     shown = [item for item in output if is_summary(item)] if isinstance(output, list) else []
-    is_asked = any(_mapping(one.get("reasoning")).get("summary") is not None for one in (request, response))
+    is_asked = any(mapping(one.get("reasoning")).get("summary") is not None for one in (request, response))
     return any(is_asked or item.get("encrypted_content") is not None for item in shown)
 
 
@@ -198,8 +195,8 @@ def _same(copy: list[Any], tools: list[Any]) -> bool:
     """Return whether two lists define the same tools, each of which can be read, and the copy says nothing else."""
     if copy == tools and digest.canonical(copy) == digest.canonical(tools):
         return True
-    said = {name for tool in tools for name in _known(tool)}
-    if not all(isinstance(tool, dict) and said.issuperset(_known(tool)) for tool in copy):
+    said = {name for tool in tools for name in without_null(tool)}
+    if not all(isinstance(tool, dict) and said.issuperset(without_null(tool)) for tool in copy):
         return False
     one, other = read_tools(copy), read_tools(tools)
     return not one.unreadable and not other.unreadable and digest.of(one.readable) == digest.of(other.readable)
@@ -207,7 +204,7 @@ def _same(copy: list[Any], tools: list[Any]) -> bool:
 
 def _run(rest: dict[str, Any], request: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
     run: dict[str, Any] = {}
-    of_request, of_row = _mapping(request.get("metadata")), _mapping(rest.get("metadata"))
+    of_request, of_row = mapping(request.get("metadata")), mapping(rest.get("metadata"))
     for task in (of_request.get("instance_id"), rest.get("id"), rest.get("uuid"), rest.get("_ng_task_index")):
         if type(task) in (str, int) and task != "":
             run["task"] = str(task)
@@ -229,7 +226,7 @@ def _run(rest: dict[str, Any], request: dict[str, Any], response: dict[str, Any]
 
 
 def _agent(rest: Mapping[str, Any], run: Mapping[str, Any], tools: list[Any] | None) -> dict[str, Any]:
-    name = _mapping(rest.get("agent_ref")).get("name")
+    name = mapping(rest.get("agent_ref")).get("name")
     agent: dict[str, Any] = {"name": name if isinstance(name, str) else "unknown", "version": "unknown"}
     if "model" in run:
         agent["model_name"] = run["model"]["name"]
@@ -274,18 +271,14 @@ def _outcome(
         outcome |= {"status": "error", "rule": "error_kind"}
     elif response.get("error") not in (None, "", False):
         outcome |= {"status": "error", "rule": "response.error"}
-    elif rest.get("mask_sample") is True or _mapping(rest.get("instance_config")).get("mask_sample") is True:
+    elif rest.get("mask_sample") is True or mapping(rest.get("instance_config")).get("mask_sample") is True:
         outcome |= {"status": "error", "rule": "mask_sample"}
-    incomplete = _mapping(response.get("incomplete_details")).get("reason")
+    incomplete = mapping(response.get("incomplete_details")).get("reason")
     for ended in (rest.get("terminal_state"), rest.get("error_kind"), incomplete):
         if isinstance(ended, str) and ended:
             outcome["termination"] = ended
             break
     return outcome, doubt
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 IMPORTER = NemoGymImporter()

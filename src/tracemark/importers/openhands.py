@@ -54,8 +54,9 @@ from tracemark.importers.documents import elements
 from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import Head
+from tracemark.importers.members import mapping, without_null
 from tracemark.importers.openhands_session import Session
-from tracemark.importers.openhands_story import Told, mapping, without_null
+from tracemark.importers.openhands_story import Told
 from tracemark.importers.recorded_config import CONTRADICTED
 from tracemark.importers.recovery import Entry
 from tracemark.importers.usage import metrics_of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tracemark.importers import recovery
-from tracemark.importers.openhands_story import mapping, without_null
+from tracemark.importers.members import mapping, without_null
 from tracemark.importers.recovery import Entry
 from tracemark.importers.rewards import rewarded
 from tracemark.importers.usage import is_number

@@ -13,7 +13,8 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.importers.conversation import SPEAKERS, UnknownRoleError
-from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story, fill, mapping, texts, without_null
+from tracemark.importers.members import fill, mapping, without_null
+from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story, texts
 from tracemark.importers.openhands_v0 import is_converted
 
 KINDS = frozenset(

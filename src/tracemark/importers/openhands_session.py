@@ -142,9 +142,9 @@ def read(record: Record) -> Iterator[Document | Refused]:
         yield from found
         return
     yield from (one for one in found if isinstance(one, Refused))
-    notes = dict.fromkeys(note for one in found if isinstance(one, Document) for note in one.repairs)
+    said = dict.fromkeys(note for one in found if isinstance(one, Document) for note in one.repairs)
     # files of single events are several values, and nothing is repaired by reading them so
-    yield Document(values, record.raw, record.where, tuple(note for note in notes if note != SEVERAL))
+    yield Document(values, record.raw, record.where, tuple(note for note in said if note != SEVERAL))
 
 
 def mapping_of(raw: bytes | None) -> Mapping[str, Any] | None:

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from tracemark.importers import supplied
 from tracemark.importers.conversation import Conversation
+from tracemark.importers.members import fill, without_null
 
 UNSEEN = "content_missing"
 """Mark in the `extra` of a message or an answer of which the model saw another text than the one that is held."""
@@ -191,26 +192,6 @@ class Story:
         if said is not None:
             answer["original_call_id"] = said
         return Entry("event", {"role": "system", "content": ""}, [answer])
-
-
-def fill(extra: dict[str, Any], members: Mapping[str, Any]) -> None:
-    """Add members to an `extra`, each under the next free name like its own; null says nothing."""
-    for name, value in members.items():
-        place = name
-        while place in extra:
-            place += "_"
-        if value is not None:
-            extra[place] = value
-
-
-def without_null(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return the members of an object that are not null, without those in `names`."""
-    return {name: member for name, member in value.items() if member is not None and name not in names}
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return an object, or an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
 
 
 def _new(args: Mapping[str, Any], arguments: Mapping[str, Any], thought: Any) -> dict[str, Any] | None:

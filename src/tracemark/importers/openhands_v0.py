@@ -16,7 +16,8 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.importers.conversation import UnknownRoleError
-from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story, fill, mapping, without_null
+from tracemark.importers.members import fill, mapping, without_null
+from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story
 from tracemark.importers.usage import metrics_of
 
 DELEGATED = "delegated_to"

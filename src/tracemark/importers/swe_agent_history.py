@@ -20,6 +20,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.importers.content import text_of
 from tracemark.importers.conversation import Conversation, NotMessagesError
+from tracemark.importers.members import keep
 
 _REPEATED = {"response": "content", "thought": "thought", "action": "action"}
 _USED = frozenset((*_REPEATED, "observation", "state", "query", "messages"))
@@ -107,7 +108,7 @@ class History:
         step = self._conversation.add(message, place)
         self._last = index
         if index is not None:
-            _fill(step, self._beside(index, said, place))
+            keep(step, self._beside(index, said, place))
         return step
 
     def _beside(self, index: int, said: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -252,15 +253,3 @@ def _state(text: Any) -> Any:
         return digest.loads(text.encode("utf-8", "surrogatepass")).value if isinstance(text, str) else None
     except digest.NotJSONError:
         return None
-
-
-def _fill(step: dict[str, Any], members: Mapping[str, Any]) -> None:
-    """Add members to a step's `extra`, each under the next free name like its own."""
-    if not members:
-        return
-    extra = step.setdefault("extra", {})
-    for name, value in members.items():
-        place = name
-        while place in extra:
-            place += "_"
-        extra[place] = value

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from tracemark.importers.conversation import Conversation, NotMessagesError
 from tracemark.importers.finish import UnfitError
+from tracemark.importers.members import keep
 
 _DEFAULTS = {"is_audio": False, "is_final_chunk": True, "contains_speech": True}
 _REWRITTEN = "agent messages that are not what the provider's response says: the response is kept, the run is rendered"
@@ -105,7 +106,7 @@ class _Talk:
 
     def _attach(self, step: dict[str, Any]) -> None:
         for name, value in self._unseen.items():
-            _put(step, name, value)
+            keep(step, {name: value})
         self._unseen = {}
 
     def _answers(self, message: dict[str, Any], place: str) -> None:
@@ -113,7 +114,7 @@ class _Talk:
             self._answer(single, f"{place}/tool_messages/{number}")
         rest = {name: value for name, value in message.items() if name not in ("role", "tool_messages")}
         if any(value is not None for value in rest.values()) and self.conversation.steps:
-            _put(self.conversation.steps[-1], "tool_messages", rest)
+            keep(self.conversation.steps[-1], {"tool_messages": rest})
 
     def _answer(self, message: Any, place: str) -> None:
         if not isinstance(message, dict):
@@ -173,7 +174,7 @@ class _Talk:
         if not called:
             step["llm_call_count"] = 0
             if "reasoning_content" in step:
-                _put(step, "reasoning_content", step.pop("reasoning_content"))
+                keep(step, {"reasoning_content": step.pop("reasoning_content")})
         if response is not None and not (response.agrees and _kept(step, calls, response.texts)):
             self.rendered = True
             self._repairs.append(_REWRITTEN)
@@ -252,7 +253,7 @@ def _kept(step: dict[str, Any], calls: Any, texts: list[str | None]) -> bool:
         if text is not None and isinstance(wanted, dict) and entry["arguments"] != wanted:
             entry["arguments"] = wanted
             entry.setdefault("extra", {}).pop("arguments", None)
-            _put(entry, "response_arguments", text)
+            keep(entry, {"response_arguments": text})
             found = False
     return found
 
@@ -309,11 +310,3 @@ def _own(call: Any) -> Any:
 def _move(source: dict[str, Any], name: str, target: dict[str, Any]) -> None:
     if isinstance(source.get(name), str) and target.get(name) is None:
         target[name] = source.pop(name)
-
-
-def _put(holder: dict[str, Any], name: str, value: Any) -> None:
-    """Add to the `extra` of a step or call under the next free name like `name`."""
-    extra = holder.setdefault("extra", {})
-    while name in extra:
-        name += "_"
-    extra[name] = value

@@ -24,6 +24,7 @@ from tracemark.importers import recorded_config, recovery, supplied, unspoken, v
 from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, time_text
 from tracemark.importers.finish import Draft, UnfitError
+from tracemark.importers.members import mapping
 from tracemark.importers.usage import is_number, metrics_of
 from tracemark.model.atif import VERSION
 
@@ -189,7 +190,7 @@ def _branches(
 
 def _trains(trace: Mapping[str, Any]) -> bool:
     """Return whether a trace is of an agent whose text trains a model, which the trace may deny."""
-    return _mapping(trace.get("agent")).get("trainable") is not False
+    return mapping(trace.get("agent")).get("trainable") is not False
 
 
 def _part(document: Document, place: int, number: int) -> Document:
@@ -287,14 +288,14 @@ def _tools(branch: Branch, nodes: Sequence[Mapping[str, Any]]) -> list[Any] | No
 
 def _run(branch: Branch, call: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     config, run = _config(branch.trace), dict[str, Any]()
-    task = _mapping(branch.trace.get("task") or branch.episode.get("task"))
-    data = _mapping(task.get("data"))
+    task = mapping(branch.trace.get("task") or branch.episode.get("task"))
+    data = mapping(task.get("data"))
     for name in (task.get("key"), data.get("name"), data.get("idx"), task.get("hash")):
         if type(name) in (str, int) and name != "":
             run["task"] = str(name)
             break
     for environment in (branch.episode.get("env"), settings.get("env")):
-        domain = _mapping(environment).get("id")
+        domain = mapping(environment).get("id")
         if isinstance(domain, str) and domain:
             run["domain"] = domain
             break
@@ -306,19 +307,19 @@ def _run(branch: Branch, call: Mapping[str, Any], settings: Mapping[str, Any]) -
         if isinstance(sampling, dict) and sampling:
             run["sampling"] = sampling
             break
-    build = _mapping(branch.trace.get("verifiers"))
+    build = mapping(branch.trace.get("verifiers"))
     labels = {f"verifiers_{name}": build[name] for name in ("version", "commit") if isinstance(build.get(name), str)}
     if labels:
         run["environment"] = labels
-    start = time_text(_mapping(branch.trace.get("timing")).get("start"))
+    start = time_text(mapping(branch.trace.get("timing")).get("start"))
     if start is not None:
         run["start"] = start
     return run
 
 
 def _agent(trace: Mapping[str, Any], run: Mapping[str, Any], tools: list[Any] | None) -> dict[str, Any]:
-    name = _mapping(_config(trace).get("harness")).get("id")
-    version = _mapping(trace.get("verifiers")).get("version")
+    name = mapping(_config(trace).get("harness")).get("id")
+    version = mapping(trace.get("verifiers")).get("version")
     agent: dict[str, Any] = {
         "name": name if isinstance(name, str) else "unknown",
         "version": version if isinstance(version, str) else "unknown",
@@ -342,7 +343,7 @@ def _limits(made: Draft, branch: Branch, nodes: Sequence[Mapping[str, Any]]) -> 
 
 
 def _config(trace: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _mapping(_mapping(trace.get("agent")).get("config"))
+    return mapping(mapping(trace.get("agent")).get("config"))
 
 
 def _settings(context: Context) -> Mapping[str, Any]:
@@ -358,10 +359,6 @@ def _plain(settings: Any) -> dict[str, Any]:
     """Return what JSON can hold of a table of settings: TOML has times, and numbers that are none."""
     return {
         name: value
-        for name, value in _mapping(settings).items()
+        for name, value in mapping(settings).items()
         if isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value))
     }
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -1,0 +1,37 @@
+"""Members of foreign objects: read whatever stands there, left out where they say nothing, kept beside what is known.
+
+Nothing of a foreign file is of the type that it should be. And what a step has no place for is kept in its `extra`
+under its own name, which something else may have already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return an object, or an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def without_null(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the members of an object that are not null, without those in `names`."""
+    return {name: member for name, member in value.items() if member is not None and name not in names}
+
+
+def fill(extra: dict[str, Any], members: Mapping[str, Any]) -> None:
+    """Add members to an `extra`, each under the next free name like its own; null says nothing."""
+    for name, value in members.items():
+        if value is not None:
+            place = name
+            while place in extra:
+                place += "_"
+            extra[place] = value
+
+
+def keep(holder: dict[str, Any], members: Mapping[str, Any]) -> None:
+    """Add members to the `extra` of a step, a call or a result, as `fill` does; it gets none for nothing."""
+    said = without_null(members)
+    if said:
+        fill(holder.setdefault("extra", {}), said)
