@@ -137,11 +137,15 @@ def test_elements_are_records_and_know_what_stands_around_them_also_behind(inbox
     ]
 
 
-def test_a_document_that_ends_within_an_element_gives_the_others_and_is_refused(inbox: Inbox) -> None:
+def test_a_document_that_ends_between_elements_gives_them_and_is_refused(inbox: Inbox) -> None:
+    inbox.write("a.json", '{"parted": [1, 2, ')
+    told = [("a.json#0", "not-atif"), ("a.json#1", "not-atif"), ("a.json", "record-truncated")]
+    assert [(where, code) for where, code, _ in said(inbox)] == told
+
+
+def test_the_element_in_which_a_document_ends_is_refused_and_nothing_else(inbox: Inbox) -> None:
     inbox.write("a.json", '{"parted": [1, 2, {"b": ')
-    found = said(inbox)
-    assert [where for where, code, _ in found if code == "not-atif"] == ["a.json#0", "a.json#1", "a.json#2"]
-    assert found[-1][:2] == ("a.json", "record-truncated")
+    assert [(where, code) for where, code, _ in said(inbox)] == [(f"a.json#{n}", "not-atif") for n in range(3)]
 
 
 def test_an_element_above_the_limit_costs_itself(inbox: Inbox) -> None:
@@ -152,3 +156,9 @@ def test_an_element_above_the_limit_costs_itself(inbox: Inbox) -> None:
         ("a.json#2", "record-too-large"),
         ("a.json#3", "not-atif"),
     ]
+
+
+def test_a_second_document_behind_an_array_of_records_is_refused_and_not_lost(inbox: Inbox) -> None:
+    inbox.write("a.json", '{"parted": [1], "info": 3}\n{"parted": [2]}')
+    told = [("a.json#0", "not-atif"), ("a.json", "record-unfit")]
+    assert [(where, code) for where, code, _ in said(inbox)] == told
