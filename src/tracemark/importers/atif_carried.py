@@ -4,8 +4,9 @@ It is believed as far as it can be checked: its members must have the shapes tha
 trajectory that it was made for; of another trajectory's, the observed digests are dropped and the rest is claimed. What
 is not understood stays in the document, where it does no harm.
 
-A document that an export wrote and nobody changed is *whole*: it carries everything that is known of its trace, and
-names the trajectory that it holds. Nothing beside it, and nothing that it shows by itself, adds to that.
+A document as an export wrote it is *whole*: it carries everything that is known of its trace, and names the trajectory
+that it holds. Nothing beside it, and nothing that it shows by itself, adds to that. An edit of its steps shows; one of
+`extra.tracemark` itself does not, so what it says is worth what the one who hands it over is.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Carried:
     """What is wrong with `extra.tracemark`, which then is not used; None when nothing is."""
 
     def is_whole(self, trajectory: bytes) -> bool:
-        """Return whether a document with this trajectory is just as an export wrote it."""
+        """Return whether a document with this trajectory carries all that an export writes, for this very trajectory."""
         said = self.run is not None and self.outcome is not None and self.stamp is not None
         return said and self.trajectory is not None and self.trajectory == digest.sha256(trajectory)
 
