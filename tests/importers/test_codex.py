@@ -127,6 +127,24 @@ def test_arguments_stay_as_the_model_wrote_them_and_free_text_is_no_object() -> 
     assert third["arguments"] == {"_raw": '{"a":1}'}
 
 
+@pytest.mark.parametrize("detail", [None, "high"])
+def test_how_closely_an_image_was_looked_at_is_kept(detail: str | None) -> None:
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": detail}
+    parts = [{"type": "input_text", "text": "See."}, image]
+    [said, answer] = steps(
+        meta(),
+        item("message", role="user", content=parts),
+        item("function_call", call_id="c1", name="view", arguments="{}"),
+        item("function_call_output", call_id="c1", output=parts),
+    )
+    [result] = answer["observation"]["results"]
+    assert (
+        [part["type"] for part in said["message"]] == [part["type"] for part in result["content"]] == ["text", "image"]
+    )
+    kept = [held.get("extra", {}).get("image_detail") for held in (said, result)]
+    assert kept == ([None, None] if detail is None else [["high"], ["high"]])
+
+
 def test_calls_of_every_kind_are_calls() -> None:
     made = steps(
         meta(),

@@ -97,9 +97,7 @@ def spoken(payload: dict[str, Any]) -> dict[str, Any]:
     """Return a message of the user or the developer as a chat message."""
     rest = {name: value for name, value in payload.items() if name not in ("type", "tool_calls", "function_call")}
     content = rest.get("content")
-    if isinstance(content, list):
-        rest["content"] = _parts(content)
-    return rest
+    return {**rest, **_content(content)} if isinstance(content, list) else rest
 
 
 def answered(payload: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +112,7 @@ def answered(payload: dict[str, Any]) -> dict[str, Any]:
         message["output_facts"] = {name: value for name, value in output.items() if name != "content"}
         message["content"] = output["content"]
     elif isinstance(output, list):
-        message["content"] = _parts(output)
+        message |= _content(output)
     elif "output" in payload:
         message["content"] = output
     elif "tools" in payload:
@@ -166,6 +164,17 @@ def _is_bare(left: dict[str, Any]) -> bool:
     return left.get("type") == "message" and left.keys() == {"type", "role", "content"} and is_empty
 
 
+def _content(content: list[Any]) -> dict[str, Any]:
+    """Return parts as the content of a chat message, and how closely the images in it were looked at."""
+    images = [part.get("detail") for part in content if _is_image(part)]
+    looked = {"image_detail": images} if any(detail is not None for detail in images) else {}
+    return {"content": _parts(content), **looked}
+
+
+def _is_image(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "input_image" and part.keys() <= _IMAGE
+
+
 def _parts(content: list[Any]) -> Any:
     """Return a single text as a text, anything else as parts of a chat message."""
     parts = [_part(part) for part in content]
@@ -179,6 +188,6 @@ def _part(part: Any) -> Any:
         return part
     if part.get("type") in ("input_text", "output_text") and part.keys() == {"type", "text"}:
         return {"type": "text", "text": part["text"]}
-    if part.get("type") == "input_image" and part.keys() <= _IMAGE:
+    if _is_image(part):
         return {"type": "image_url", "image_url": {"url": part.get("image_url")}}
     return part

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 from tracemark.importers.conversation import Conversation, NotMessagesError
 from tracemark.importers.finish import UnfitError
 from tracemark.importers.members import keep
+from tracemark.importers.usage import metrics_of
 
 _DEFAULTS = {"is_audio": False, "is_final_chunk": True, "contains_speech": True}
 _REWRITTEN = "agent messages that are not what the provider's response says: the response is kept, the run is rendered"
 _UNSENT = "tool calls of the user's side without a message to the agent behind them: under an empty user step"
 _PLAIN_CALL = frozenset({"id", "type", "function", "index"})
-_TOKENS = ("prompt_tokens", "completion_tokens")
 
 
 class Spoken(NamedTuple):
@@ -260,24 +260,15 @@ def _kept(step: dict[str, Any], calls: Any, texts: list[str | None]) -> bool:
 
 def _metrics(rest: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
     """Take usage and cost out of a message and its response, and return what they say; the message's usage counts."""
-    metrics: dict[str, Any] = {}
     usage, more = rest.get("usage"), response.get("usage")
     told: dict[str, Any] = {}
     if isinstance(usage, dict):
         told |= rest.pop("usage")
     if isinstance(more, dict) and all(more.get(name) == told[name] for name in told):
         told |= response.pop("usage")
-    for name in _TOKENS:
-        if type(told.get(name)) is int:
-            metrics[name] = told.pop(name)
-    details = told.get("prompt_tokens_details")
-    if isinstance(details, dict) and type(details.get("cached_tokens")) is int:
-        metrics["cached_tokens"] = details["cached_tokens"]
-    if type(rest.get("cost")) in (int, float):
-        metrics["cost_usd"] = rest.pop("cost")
-    told = {name: value for name, value in told.items() if value is not None}
-    if told:
-        metrics["extra"] = {"usage": told}
+    metrics = metrics_of(told, rest.get("cost"))
+    if "cost_usd" in metrics:
+        del rest["cost"]
     return metrics
 
 
