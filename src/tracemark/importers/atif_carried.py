@@ -40,7 +40,7 @@ class Carried:
     """What is wrong with `extra.tracemark`, which then is not used; None when nothing is."""
 
     def is_whole(self, trajectory: bytes) -> bool:
-        """Return whether a document with this trajectory carries all that an export writes, for this very trajectory."""
+        """Return whether a document with this trajectory carries all that an export writes, for this very one."""
         said = self.run is not None and self.outcome is not None and self.stamp is not None
         return said and self.trajectory is not None and self.trajectory == digest.sha256(trajectory)
 
