@@ -81,6 +81,25 @@ def test_calls_without_an_index_begin_with_a_new_id() -> None:
     assert [(call["id"], call["function"]["arguments"]) for call in calls] == [("a", "{}"), ("b", "{}")]
 
 
+def test_calls_of_one_index_are_told_apart_by_id_and_name() -> None:
+    pieces = [
+        part(0, id="a", type="function", function={"name": "get", "arguments": '{"x": 1}'}),
+        part(0, id="b", type="function", function={"name": "get", "arguments": "{"}),
+        part(0, function={"arguments": "}"}),
+    ]
+    calls = message(read(sent(*map(chunk, pieces))))["tool_calls"]
+    assert [(call["id"], call["function"]["arguments"]) for call in calls] == [("a", '{"x": 1}'), ("b", "{}")]
+
+
+def test_an_id_that_changes_with_each_piece_begins_no_call() -> None:
+    pieces = [
+        part(0, id="a", type="function", function={"name": "get", "arguments": "{"}),
+        part(0, id="b", function={"name": None, "arguments": "}"}),
+    ]
+    (call,) = message(read(sent(*map(chunk, pieces))))["tool_calls"]
+    assert (call["id"], call["function"]) == ("a", {"name": "get", "arguments": "{}"})
+
+
 def test_what_a_server_says_again_with_each_piece_is_said_once() -> None:
     again = {"id": "a", "type": "function"}
     pieces = [part(0, **again, function={"name": "get", "arguments": text}) for text in ("{", "}")]

@@ -119,15 +119,21 @@ def _grow(owner: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _call(calls: list[dict[str, Any]], piece: Any) -> None:
-    """Add a piece of a call to the call of its index; without one, an id that is new begins a call."""
+    """Add a piece of a call to the call of its index; without one, an id that is new begins a call.
+
+    Some servers give every call the index 0, and others every piece an id of its own: one with another id *and* a name
+    begins a call too.
+    """
     if not isinstance(piece, dict):
         return
     index = piece.get("index")
     if index is None:
         begins = not calls or (piece.get("id") and piece["id"] != calls[-1].get("id"))
         index = len(calls) if begins else calls[-1]["index"]
-    call = next((each for each in calls if each["index"] == index), None)
-    if call is None:
+    call = next((each for each in reversed(calls) if each["index"] == index), None)
+    function = piece.get("function")
+    named = isinstance(function, dict) and function.get("name")
+    if call is None or (named and piece.get("id") and call.get("id") and piece["id"] != call["id"]):
         call = {"index": index}
         calls.append(call)
     _grow(call, {name: value for name, value in piece.items() if name != "index"})
