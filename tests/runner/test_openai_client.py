@@ -491,6 +491,19 @@ def test_a_call_of_another_agent_is_kept_beside_the_steps(start: Any, server: sa
     assert rec.contradictions == ()
 
 
+@pytest.mark.parametrize("rendered_before", [False, True])
+def test_a_call_of_another_agent_in_front_of_the_agents_own_is_a_contradiction(
+    start: Any, server: says.Server, rendered_before: bool
+) -> None:
+    server.says(says.completion({"content": "A title"}), says.completion({"content": "One."}))
+    with start() as rec:
+        create = client_of(rec, server).chat.completions.create
+        messages = opening(rec) if rendered_before else None
+        create(model="small", messages=[{"role": "user", "content": "Name this chat."}])
+        create(model=says.MODEL, messages=messages or opening(rec), tools=rec.tools())
+    assert [(each.component, each.part) for each in rec.contradictions][-1] == ("runtime", "recording")
+
+
 def cut_history(rec: Recorder, server: says.Server, manage: Any) -> None:
     server.says(says.completion({"content": "One."}), says.completion({"content": "Two."}))
     create = client_of(rec, server).chat.completions.create

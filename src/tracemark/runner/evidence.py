@@ -114,9 +114,7 @@ class Evidence:
             tools: the definitions sent; empty when there are none.
         """
         self._requested = True
-        # a developer is who was called the system before
-        roles = [{**each, "role": "system"} if each.get("role") == "developer" else each for each in messages]
-        contradictions, agreeing = compare.request(self._harness, self._rendered, roles, tools)
+        contradictions, agreeing = compare.request(self._harness, self._rendered, _as_system(messages), tools)
         self._placed.update(agreeing)
         for contradiction in contradictions:
             self._contradict_once(contradiction)
@@ -127,6 +125,18 @@ class Evidence:
         if self._tools is None or sorted(map(canonical, self._tools)) != sorted(map(canonical, tools)):
             self._write("tools", {"definitions": tools})
             self._tools = tools
+
+    def beside(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Look at a request that is taken for another agent's: one with the prompt of the harness is the agent's own.
+
+        Then the first request was not, and the steps are those of the wrong conversation.
+
+        Args:
+            messages: as in OpenAI's chat format.
+        """
+        if not self._placed and compare.request(self._harness, self._rendered, _as_system(messages), None)[1]:
+            said = "the first request was another agent's: a later one holds what the harness gave, and it did not"
+            self._contradict_once(Contradiction("runtime", "recording", None, said))
 
     def offered_anew(self, definitions: list[dict[str, Any]]) -> None:
         """Note other tools than the run offered before: what it says of its tools so far no longer holds."""
@@ -226,3 +236,8 @@ class Evidence:
     def _contradict(self, contradiction: Contradiction) -> None:
         self._found.append(contradiction)
         self._write("contradiction", {"contradiction": contradiction.as_json()})
+
+
+def _as_system(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return messages in which a developer is called the system, as it was before."""
+    return [{**each, "role": "system"} if each.get("role") == "developer" else each for each in messages]

@@ -203,6 +203,7 @@ class Following:
     def _record(self, call: Call, message: dict[str, Any], completion: dict[str, Any], **more: Any) -> None:
         self._settle_broken(call)
         if not self._is_own(call):
+            self._evidence.beside(call.messages)
             self._beside("another-agent", call, request=call.body, response=completion)
             return
         self._unanswered = None
