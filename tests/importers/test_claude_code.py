@@ -202,6 +202,16 @@ def test_null_absent_and_empty_content_stay_apart() -> None:
 # contexts
 
 
+def test_what_follows_clear_is_a_trace_of_its_own_where_no_session_is_named_too() -> None:
+    lines = [json.loads(line) for line in (HERE / "cleared.jsonl").read_bytes().splitlines()]
+    named = traces(*(json.dumps(line).encode() for line in lines))
+    for line in lines:
+        line.pop("sessionId", None)
+    nameless = traces(*(json.dumps(line).encode() for line in lines))
+    said = [[[step["message"] for step in item.trajectory["steps"]] for item in found] for found in (named, nameless)]
+    assert said[0] == said[1]
+
+
 def test_what_follows_clear_is_a_trace_of_its_own() -> None:
     first, second = traces(*(HERE / "cleared.jsonl").read_bytes().splitlines())
     assert [step["message"] for step in second.trajectory["steps"]] == ["Two.", "2"]

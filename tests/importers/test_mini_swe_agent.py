@@ -369,6 +369,8 @@ def test_messages_of_others_are_left_to_others() -> None:
     assert IMPORTER.recognise(Head(b'[{"role": "user", "content": "hello"}]', complete=True)) == 0
     row = b'{"messages": [{"role": "user", "content": "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}]}'
     assert IMPORTER.recognise(Head(row, complete=True)) == 0
+    settings = b'{"info": {"mini_version": "2.0.0"}, "trajectory_format": "other"}'
+    assert IMPORTER.recognise(Head(settings, complete=True)) == 0
 
 
 def test_runs_in_lines_and_in_an_array_are_read_one_by_one() -> None:

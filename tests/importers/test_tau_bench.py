@@ -107,6 +107,8 @@ def test_without_a_trial_there_is_no_session() -> None:
         ({"reward": "1.0"}, {"status": "unknown"}),
         ({"info": {"error": "rate limit"}}, {"status": "error", "reward": 1.0, "rule": "info.error"}),
         ({"info": {"error": ""}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
+        ({"info": {"error": False}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
+        ({"info": {"error": True}}, {"status": "error", "reward": 1.0, "rule": "info.error"}),
         ({"info": {"reward_info": ENDED}}, {"status": "success", "reward": 1.0, "rule": "reward", "checks": ENDED}),
     ],
 )
