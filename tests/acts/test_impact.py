@@ -126,6 +126,17 @@ def test_a_schema_that_is_unusable_is_a_finding_and_decides_nothing(shop: Shop) 
     assert found.stopped == ()
     (problem,) = [one for one in found.findings if one.code == "schema-invalid"]
     assert "https://example.org/order.json" in problem.message
+    turned = asked(shop, old="desk_n", new="desk_a")
+    assert problem in turned.findings
+
+
+def test_a_call_that_no_validator_takes_is_no_yes(shop: Shop) -> None:
+    shop.ingest([run_of("x", {"order": "o-1\ud800"})], name="more")
+    version(shop, properties=PREFIXED)
+    found = asked(shop)
+    assert counts(found, "calls") == {"undecided": 1, "valid": 6}
+    assert found.exit_code == 1
+    assert not found.findings
 
 
 def test_what_no_export_takes_is_not_looked_at_and_counted(shop: Shop) -> None:

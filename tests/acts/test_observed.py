@@ -148,6 +148,30 @@ def test_a_group_is_compared_trace_by_trace(shop: Shop, batch: int, monkeypatch:
         assert {other["comparison"] for other in found.groups} == {"unknown"}
 
 
+def test_a_harness_that_fits_some_of_a_group_is_no_answer_for_it(shop: Shop) -> None:
+    foreign(shop, without_tools(document("f-1")), without_tools(document("f-2", extra="Be brief.")))
+    [group] = groups(shop)
+    assert (group["name"], group["traces"], group["tasks"]) == ("observed:nothing-atif", 2, 2)
+    found = matching.match(shop.root, group["name"])
+    assert {row["name"]: row["fits"] for row in found.harnesses} == {"desk_a": 1, "desk_b": 1}
+    assert found.exit_code == 1
+
+
+def test_corroborated_for_a_group_is_what_every_fitting_trace_corroborates(shop: Shop) -> None:
+    silent = without_tools(document("f-2"))
+    silent["steps"] = [{**step, "step_id": number} for number, step in enumerate(silent["steps"][1:], 1)]
+    foreign(shop, without_tools(document("f-1")), silent)
+    ours = {row["name"]: row for row in matching.match(shop.root, "observed:nothing-atif").harnesses}["desk_a"]
+    assert (ours["fits"], ours["corroborated"]) == (2, [])
+
+
+def test_a_trace_that_somebody_stamps_is_not_compared_with_its_group(shop: Shop) -> None:
+    foreign(shop, *(document(task) for task in ("f-1", "f-2", "f-3")))
+    decisions.stamp(shop.root, [shop.ids()["f-3"]], "desk_a", "seen", CLOCK)
+    [group] = groups(shop)
+    assert group["traces"] == matching.match(shop.root, group["name"]).traces == 2
+
+
 def test_other_groups_that_prove_to_be_another_harness_are_named_with_the_part(shop: Shop) -> None:
     foreign(shop, document("f-1"), with_tools(document("f-2"), TOOL))
     trace = shop.ids()["f-1"]
