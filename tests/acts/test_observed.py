@@ -50,6 +50,8 @@ def test_foreign_traces_stand_behind_the_declared_harnesses_by_what_they_share(s
     assert first["formats"] == {"atif": 2}
     assert first["source"] == "observed"
     assert first["trace"] in shop.ids().values()
+    assert (first["agent"], first["label"]) == ("desk 1", "foreign.jsonl")
+    assert "domain" not in first
     assert set(first["known"]["prompt_templates"]) == {"system"}
     assert first["known"]["prompt_templates"]["system"].startswith("rendered ")
     assert set(first["known"]["tool_bindings"]) == {"look"}

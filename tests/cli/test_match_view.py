@@ -61,15 +61,18 @@ def test_other_groups_are_told_with_what_they_prove() -> None:
     )
     written = text(groups=groups)
     assert "  observed:34 (1 trace): another harness, by tool_bindings/look\n" in written
-    assert "  observed:56 (3 traces): unknown: nothing that both show differs\n" in written
+    assert "  of 1 group it cannot be told: nothing that both show differs\n" in written
 
 
 def test_of_very_many_parts_and_groups_the_first_are_shown_and_the_rest_counted() -> None:
-    groups = tuple({"name": f"observed:{n}", "traces": 1, "comparison": "unknown", "parts": []} for n in range(23))
+    groups = tuple(
+        {"name": f"observed:{n}", "traces": 1, "comparison": "different", "parts": list("abcdef")} for n in range(23)
+    )
     many = [by(f"p{number}") for number in range(25)]
     written = text(harnesses=(row("one", excluded_by=many),), groups=groups)
     assert "… and by 5 more parts; --output json lists all" in written
     assert "… and 3 more; --output json lists all" in written
+    assert "by a, b, c, d and 2 more" in written
     assert "p19" in written
     assert "p20" not in written
 
@@ -108,8 +111,14 @@ def test_declared_harnesses_are_a_table_and_observed_groups_stand_behind_it() ->
         "    runtime: open, never\n"
         "  observed:1  1 trace, atif\n"
         "    runtime: open, never\n"
-        "a declared version is compared with such traces by: tracemark harness match NAME\n"
+        "known versions are compared with one of these by: tracemark harness match OBSERVED\n"
     )
+
+
+def test_a_group_is_told_with_words_of_its_first_trace() -> None:
+    stream = io.StringIO()
+    write_harnesses([{**observed(1), "agent": "desk\x1b 1", "label": "a.jsonl"}], stream)
+    assert "    first: agent desk\\x1b 1, label a.jsonl\n" in stream.getvalue()
 
 
 def test_of_very_many_groups_the_first_twenty_are_shown() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemark.acts.corpus import VERSIONS, Corpus, open_store, place_of
-from tracemark.acts.observed import Group, groups
+from tracemark.acts.observed import described, groups
 from tracemark.acts.pulled import not_pulled
 from tracemark.errors import LedgerChainError, LockedError, NewerFormatError, UsageError
 from tracemark.findings import Finding, Report, finding
@@ -31,7 +31,9 @@ class HarnessList(Report):
     observed: tuple[dict[str, Any], ...] = ()
     """Groups of traces that nobody gave a harness, by what they share of one, those with most traces first: `name`,
     `source` (`observed`), `formats` (each with its traces), `traces`, `tasks` (at most), `known` (component to part to
-    form and digest), `open` (component to why nothing of it is known), `trace` (the id of one of them)."""
+    form and digest), `open` (component to why nothing of it is known), `trace` (the id of one of them), and of that
+    one `agent` (name and version), `domain` and `label` (its file), which are words and no identity. Documents of
+    sub-agents are in no group."""
 
     @property
     def rows(self) -> tuple[dict[str, Any], ...]:
@@ -83,16 +85,16 @@ def list_(root: Path) -> HarnessList:
     corpus = Corpus(root)
     counts: dict[str | None, Counter[str]] = {}
     findings = not_pulled(corpus)
-    found: tuple[Group, ...] = ()
+    observed: tuple[dict[str, Any], ...] = ()
     if Layout(root).is_begun():
         with open_store(root) as store:
             for state in store.select(Selection(), corpus.store_decisions, store.findings):
                 counts.setdefault(state.row.fingerprint, Counter())[state.row.status] += 1
-            found = groups(corpus, store).groups
+            observed = tuple(described(store, group) for group in groups(corpus, store).groups)
             findings += store.findings
     rows = tuple(_row(corpus, harness, counts) for harness in corpus.places)
     findings += [*corpus.harness_findings, *about_several(corpus), *corpus.acceptance_findings()]
-    return HarnessList(tuple(findings), rows, tuple(group.as_row() for group in found))
+    return HarnessList(tuple(findings), rows, observed)
 
 
 def about_several(corpus: Corpus) -> list[Finding]:

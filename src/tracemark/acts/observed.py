@@ -21,7 +21,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus
-from tracemark.errors import UnknownNameError
+from tracemark.errors import IntegrityError, UnknownNameError
 from tracemark.findings import Finding, finding
 from tracemark.harness.observed import PREFIX, Confirmed, Half, name_of, shared
 from tracemark.importers.detect import IMPORTERS, importer
@@ -157,6 +157,18 @@ def members(corpus: Corpus, store: Store, found: Groups, group: Group) -> list[b
 
     foreign = store.catalogue.each_foreign(undecided(corpus))
     return sorted(identity for identity, half, form in foreign if belongs(half, form))
+
+
+def described(store: Store, group: Group) -> dict[str, Any]:
+    """Return a group as `harness list` shows it, with labels of one of its traces: words, which are no identity."""
+    try:
+        line = digest.load_canonical(store.get(group.first))
+    except IntegrityError:
+        # `check` says what is wrong with it; the list goes without words about this group
+        return group.as_row()
+    agent = " ".join(line["trajectory"]["agent"][name] for name in ("name", "version"))
+    told = {"agent": agent, "domain": line["run"].get("domain"), "label": line["source"].get("label")}
+    return {**group.as_row(), **{name: value for name, value in told.items() if value}}
 
 
 def showing_nothing(formats: Iterable[str]) -> list[Finding]:

@@ -11,6 +11,7 @@ from tracemark.findings import Report
 
 _SHOWN = 20
 _DIGEST = 12
+_PARTS = 4
 
 
 def write_match(report: Report, stream: TextIO) -> None:
@@ -40,11 +41,15 @@ def write_harnesses(rows: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
         stream.write(("\n" if declared else "") + "observed, of traces that nobody gave a harness:\n")
         for row in observed[:_SHOWN]:
             stream.write(f"  {row['name']}  {_counted(row['traces'], 'trace')}, {visible(', '.join(row['formats']))}\n")
+            about = {name: row[name] for name in ("agent", "domain", "label") if row.get(name)}
+            stream.writelines(
+                [f"    first: {', '.join(f'{k} {visible(v)}' for k, v in about.items())}\n"] if about else []
+            )
             stream.writelines(f"    {component}: {_parts(parts)}\n" for component, parts in row["known"].items())
             stream.writelines(f"    {component}: open, {why}\n" for component, why in row["open"].items())
         if len(observed) > _SHOWN:
             stream.write(f"  … and {len(observed) - _SHOWN} more groups; --output json lists all\n")
-        stream.write("a declared version is compared with such traces by: tracemark harness match NAME\n")
+        stream.write("known versions are compared with one of these by: tracemark harness match OBSERVED\n")
 
 
 def _write_excluded(rows: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
@@ -65,12 +70,16 @@ def _write_groups(groups: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
     if not groups:
         return
     stream.write("\nother observed groups:\n")
-    for group in groups[:_SHOWN]:
-        parts = ", ".join(map(visible, group["parts"]))
-        said = f"another harness, by {parts}" if parts else "unknown: nothing that both show differs"
-        stream.write(f"  {group['name']} ({_counted(group['traces'], 'trace')}): {said}\n")
-    if len(groups) > _SHOWN:
-        stream.write(f"  … and {len(groups) - _SHOWN} more; --output json lists all\n")
+    others = [group for group in groups if group["parts"]]
+    for group in others[:_SHOWN]:
+        more = f" and {len(group['parts']) - _PARTS} more" if len(group["parts"]) > _PARTS else ""
+        parts = ", ".join(map(visible, group["parts"][:_PARTS])) + more
+        stream.write(f"  {group['name']} ({_counted(group['traces'], 'trace')}): another harness, by {parts}\n")
+    if len(others) > _SHOWN:
+        stream.write(f"  … and {len(others) - _SHOWN} more; --output json lists all\n")
+    if len(others) < len(groups):
+        rest = _counted(len(groups) - len(others), "group")
+        stream.write(f"  of {rest} it cannot be told: nothing that both show differs\n")
 
 
 def _named(row: Mapping[str, Any]) -> str:

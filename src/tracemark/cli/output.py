@@ -127,9 +127,10 @@ def write_findings(findings: Sequence[Finding], stream: TextIO, counts: Mapping[
             if finding.hint and (following is None or following.hint != finding.hint):
                 stream.write(f"  hint: {visible(finding.hint)}\n")
         total = max(len(same), (counts or {}).get(code, 0))
-        if total > _SHOWN:
+        shown = min(len(same), _SHOWN)
+        if total > shown:
             listed = "all" if total == len(same) else f"the first {len(same)}"
-            stream.write(f"  … and {total - _SHOWN} more of {code}; --output json lists {listed}\n")
+            stream.write(f"  … and {total - shown} more of {code}; --output json lists {listed}\n")
 
 
 def paint(word: str, stream: TextIO) -> str:

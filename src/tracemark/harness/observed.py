@@ -62,7 +62,12 @@ def shared(half: Half, confirmed: Confirmed) -> dict[str, list[dict[str, str]]]:
 
 def name_of(known: Half) -> str:
     """Return the name of the group of traces that share exactly what `shared` gave of them."""
-    return PREFIX + digest.of({component: list(map(dict, entries)) for component, entries in known.items()})[:_DIGITS]
+    # by part, as a trace that is stated twice may hold its entries in another order
+    ordered = {
+        component: sorted(map(dict, entries), key=lambda entry: (entry["part"], entry["digest"]))
+        for component, entries in known.items()
+    }
+    return PREFIX + digest.of(ordered)[:_DIGITS]
 
 
 def compare(one: Half, other: Half, confirmed: Confirmed) -> dict[str, Comparison]:
