@@ -158,7 +158,6 @@ def test_a_contradicted_trace_comes_back_contradicted(shop: Shop, empty: Path, t
 
 
 def test_a_mixed_trace_comes_back_mixed(shop: Shop, empty: Path, tmp_path: Path) -> None:
-    mixed = document("m-0")
     export(shop.root, tmp_path / "out", traces=[shop.ids()["t-0"]])
     mixed = documents(tmp_path / "out")[0]
     mixed["extra"]["tracemark"]["harness"]["mixed"] = True

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tracemark.acts import audit, ingest
+from tracemark.acts import audit, ingest, interchange, scaffold
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
 
@@ -55,3 +56,22 @@ def test_no_export_takes_it(changing: Shop) -> None:
     assert {row["tracemark_trace_id"] for row in changing.rows()} == {
         trace for task, trace in changing.ids().items() if task.startswith("t-")
     }
+
+
+def test_it_comes_back_from_an_interchange_with_the_places(changing: Shop, tmp_path: Path) -> None:
+    trace = changing.ids()["m-1"]
+    interchange.atif(changing.root, tmp_path / "out", interchange.InterchangeOptions(traces=[trace]))
+    other = tmp_path / "other"
+    other.mkdir()
+    scaffold.init(other)
+    ingest.ingest(other, [tmp_path / "out"], ingest.IngestOptions())
+    found = audit.audit(other, trace)
+    assert isinstance(found, audit.TraceAudit)
+    assert found.mixed == list(CHANGES)
+
+
+def test_neither_a_reading_that_saw_no_change_nor_a_claim_cleans_it(changing: Shop) -> None:
+    changing.ingest([document("m-1")], name="clean")
+    changing.ingest([document("m-1")], harness=None, name="unclaimed")
+    changing.accept()
+    assert changing.export().excluded["mixed"] == 1
