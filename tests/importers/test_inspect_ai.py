@@ -413,6 +413,29 @@ def test_another_system_prompt_or_other_tools_make_the_run_mixed() -> None:
     assert item.trajectory["agent"]["tool_definitions"] == [TOOL]
 
 
+def test_a_request_that_left_out_what_stands_in_front_is_marked() -> None:
+    value = sample()
+    assert not any("context_management" in step.get("extra", {}) for step in steps(value))
+    value["events"][-1]["input"] = [one for one in value["events"][-1]["input"] if one["role"] != "tool"]
+    made = steps(value)
+    assert made[-1]["extra"]["context_management"] == {"type": "pruning", "boundary": "replace"}
+    assert "context_management" not in made[2].get("extra", {})
+    # without ids nobody can tell, for providers join messages
+    for event in value["events"]:
+        for one in event["input"]:
+            one.pop("id", None)
+    assert not any("context_management" in step.get("extra", {}) for step in steps(value))
+
+
+def test_what_follows_a_compaction_is_marked() -> None:
+    value = sample()
+    value["events"].insert(1, {"event": "compaction", "type": "summary"})
+    assert steps(value)[-1]["extra"]["context_management"] == {"type": "compaction", "boundary": "replace"}
+    value = sample()
+    value["events"].append({"event": "compaction", "type": "summary"})
+    assert not any("context_management" in step.get("extra", {}) for step in steps(value))
+
+
 def test_the_same_tools_in_another_order_or_padded_are_the_same() -> None:
     other = {**TOOL, "name": "send"}
     value = sample()

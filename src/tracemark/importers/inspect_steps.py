@@ -18,6 +18,7 @@ from tracemark.importers.inspect_prompts import prompts_of, texts_of
 KEPT_EVENTS = ("approval", "branch", "compaction", "error", "info", "input", "interrupt", "sample_limit")
 """Kinds of events that are kept in the root's `extra.events`."""
 
+_KEPT = ("assistant", "tool")
 _WRITTEN = ("content", "tool_calls")
 _SETTINGS = ("config", "model", "tool_choice")
 
@@ -228,6 +229,30 @@ class Reading:
                 step.setdefault("extra", {})["tools_offered"] = self._put_back(offered)
                 tools = offered
             self._keep_settings(call, first, step)
+        self._mark_shortened()
+
+    def _mark_shortened(self) -> None:
+        """Mark the first reply whose request left out a reply or an answer in front of it, or followed a compaction.
+
+        A sample keeps all of its messages, whatever of them was sent. Messages of the user are joined by providers, so
+        only replies and answers are looked for, and only by their ids.
+        """
+        steps = {id(call.event): step for _, call, step in self._own}
+        is_compacted = False
+        for event in self._calls.events:
+            is_compacted = is_compacted or event.get("event") == "compaction"
+            if is_compacted and id(event) in steps:
+                _rewrite(steps[id(event)], "compaction")
+                return
+        front: list[str] = []
+        known = 0
+        for index, call, step in self._own:
+            front += [name for one in self._messages[known:index] if (name := _id_of(one)) and one.get("role") in _KEPT]
+            known = index
+            sent = {_id_of(one) for one in self._calls.input_of(call)}
+            if sent - {None} and not sent.issuperset(front):
+                _rewrite(step, "pruning")
+                return
 
     def _keep_settings(self, call: Call, first: Call, step: dict[str, Any]) -> None:
         """Keep the settings of a request that are not those of the first."""
@@ -276,6 +301,10 @@ class Reading:
 
     def _put_back(self, value: Any) -> Any:
         return self._attachments.put_back(value)
+
+
+def _rewrite(step: dict[str, Any], kind: str) -> None:
+    step.setdefault("extra", {}).setdefault("context_management", {"type": kind, "boundary": "replace"})
 
 
 def _is_reply(message: Any) -> bool:
