@@ -250,6 +250,14 @@ def test_nobody_graded_so_only_an_exception_says_how_it_ended(info: Any, outcome
     assert trace({"info": {"mini_version": "1.0", **info}, "messages": sample("text")["messages"]}).outcome == outcome
 
 
+def test_the_exit_message_says_how_a_run_stopped_where_info_does_not() -> None:
+    def untold(value: Any) -> None:
+        del value["info"]["exit_status"]
+        value["messages"].append({"role": "exit", "content": "", "extra": {"exit_status": "LimitsExceeded"}})
+
+    assert trace(changed("calls", untold)).outcome == {"status": "unknown", "termination": "LimitsExceeded"}
+
+
 def test_an_exception_in_the_exit_message_counts_too() -> None:
     assert trace(sample("responses")).outcome == {"status": "error", "termination": "RuntimeError"}
 

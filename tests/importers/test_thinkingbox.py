@@ -236,6 +236,10 @@ def test_effects_are_kept_and_repeated_messages_are_not() -> None:
     assert item.trajectory["extra"]["record"]["test_context"] == {"effects": {"orders": {"o1": "seen"}}}
     other = trace(attempt(*messages, test_context={**context, "messages": [USER]}))
     assert other.trajectory["extra"]["record"]["test_context"]["messages"] == [USER]
+    # a number is not the truth value that it equals
+    ones, trues = ([USER, call(arguments={"n": value})] for value in (1, True))
+    near = trace(attempt(*ones, test_context={"messages": trues}))
+    assert near.trajectory["extra"]["record"]["test_context"]["messages"] == trues
 
 
 def test_an_attempt_that_was_skipped_is_stored() -> None:

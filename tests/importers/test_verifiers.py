@@ -438,6 +438,21 @@ def test_probabilities_of_another_number_than_tokens_are_kept_as_they_are() -> N
     assert step["extra"]["node"] == {"logprobs": [-0.5]}
 
 
+def test_tokens_that_are_none_are_kept_as_they_are() -> None:
+    for odd in ({"logprobs": [-0.5, "x"]}, {"logprobs": [-0.5, None]}):
+        step = steps(trace(graph(*NODES[:2], node(1, SAID, sampled=True, token_ids=[1, 2], mask=[True, True], **odd))))[
+            2
+        ]
+        assert (step["metrics"], step["extra"]["node"]) == ({"completion_token_ids": [1, 2]}, odd)
+    for odd in (
+        {"token_ids": [1, 2], "mask": [True]},
+        {"token_ids": [1, "2"], "mask": [True, True]},
+        {"token_ids": [1], "mask": [1]},
+    ):
+        step = steps(trace(graph(*NODES[:2], node(1, SAID, sampled=True, **odd))))[2]
+        assert ("metrics" in step, step["extra"]["node"]) == (False, odd)
+
+
 @pytest.mark.parametrize(
     ("members", "outcome"),
     [
