@@ -109,6 +109,14 @@ def test_recorded_traces_of_both_are_taken_only_while_it_holds(shop: Shop) -> No
     assert "equivalences" not in manifest(shop)["harness"]
 
 
+def test_one_harness_named_twice_takes_back_nothing(shop: Shop) -> None:
+    comment(shop)
+    declare(shop)
+    with pytest.raises(NegativeAnswerError, match="names both"):
+        take_back(shop, "desk_a", "desk_a")
+    assert take_back(shop).count_as_one is False
+
+
 def test_the_row_of_an_equivalent_harness_names_the_one_that_made_it(shop: Shop) -> None:
     second = comment(shop)
     shop.record("r-2", "desk_a2")

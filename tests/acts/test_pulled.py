@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.acts import audit, decisions, harnesses, health, traces
+from tracemark.acts import audit, decisions, harnesses, health, interchange, traces
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.pulled import not_pulled, require_pulled
 from tracemark.errors import NotPulledError, UnknownNameError
@@ -36,6 +36,8 @@ def test_an_export_is_refused_while_pinned_segments_are_missing(
     names = segments(shop.root)
     pin(shop.root, names if listed else None, len(names))
     remove(shop.root)
+    with pytest.raises(NotPulledError, match="traces/segments"):
+        interchange.atif(shop.root, shop.root / "exports" / "atif", interchange.InterchangeOptions())
     with pytest.raises(NotPulledError, match="traces/segments") as refused:
         shop.export()
     assert refused.value.exit_code == 10

@@ -211,6 +211,7 @@ def test_folders_stand_in_the_order_in_which_python_looks_them_up(tmp_path, monk
         ("if __name__ == '__main__':\n    pass\nrun()\n", 3, False),
         ("if __name__ == '__main__':\n    pass\nelse:\n    run()\n", 4, False),
         ("if x:\n    run()\n", 2, False),
+        ("run()\nif __name__ == '__main__':\n    pass\n", 1, False),
         ("if (:\n", 1, False),
     ],
 )

@@ -196,6 +196,13 @@ def test_filters_tests_and_globals_of_ones_own_are_in_no_source():
     ]
 
 
+def test_a_value_given_to_one_template_is_in_no_source():
+    environment = Environment(loader=DictLoader({"t": "{{ mine }}"}))
+    assert members(environment.get_template("t"), {})["text"] == "{{ mine }}"
+    environment.cache.clear()
+    assert "'mine', a global" in reason(environment.get_template("t", globals={"mine": 1}))
+
+
 def test_a_replaced_filter_is_ones_own_and_an_unused_one_does_no_harm():
     environment = Environment(loader=DictLoader({"a": "{{ x|upper }}", "b": "{{ x }}{{ range(3) }}"}))
     environment.filters["upper"] = str

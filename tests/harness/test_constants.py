@@ -168,3 +168,11 @@ def test_the_places_are_found_in_three_searches_for_each_piece(holes_: int) -> N
     Counting.searches = 0
     list(held(found, Counting("ab" * holes_ * 2), [1]))
     assert Counting.searches <= 3 * holes_
+
+
+def test_a_message_that_the_template_does_not_give_holds_no_value() -> None:
+    template = PromptTemplate(name="p", text="You serve {shop}.", syntax="format")
+    found = pattern(template, template.text or "")
+    assert found is not None
+    assert list(held(found, "You serve North.", [1])) == [(1, "North")]
+    assert list(held(found, "He may serve South.", [1])) == []

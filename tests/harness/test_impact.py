@@ -88,6 +88,8 @@ def test_a_tool_that_is_not_bound_is_a_fault_of_the_call() -> None:
 def test_arguments_that_were_no_object_are_a_fault_under_any_schema() -> None:
     assert found(None, {"_raw": "{'order': 1}"}) == [("", "no-object")]
     assert verdicts(None, closed(), ("look", {"_raw": "x"})) == [Verdict.INVALID_BEFORE]
+    # a tool may have an argument of that name
+    assert found(closed(_raw=ORDER, order=ORDER), {"_raw": "x", "order": "1"}) == []
 
 
 def test_faults_of_one_call_and_their_words_are_limited() -> None:

@@ -92,6 +92,8 @@ def test_a_variable_that_the_source_does_not_hold_gives_nothing(template: str) -
         ("{{ output | attr('x') }}", "the filter `attr`"),
         ("{{ output is callable }}", "the test `callable`"),
         ("{{ output | replace('', output) }}", "the filter `replace` with a computed or long argument"),
+        ("{{ output | join('" + "x" * 65 + "') }}", "the filter `join` with a computed or long argument"),
+        ("{{ output | join(**output) }}", "the filter `join` with a computed or long argument"),
         ("{{ [output, output] }}", "a list of what is computed"),
         ("{% set a, b = output %}", "an assignment to several names"),
         ("{% for a in output %}{% if a %}{% for b in output %}{% endfor %}{% endif %}{% endfor %}", "a loop in a loop"),

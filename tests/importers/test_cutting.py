@@ -137,6 +137,13 @@ def test_an_element_above_the_limit_costs_itself_and_is_known_by_its_digest(slow
     assert (one.too_large, three.too_large, two.whole) == (None, None, True)
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_the_limit_holds_however_a_document_is_written(indent: int | None) -> None:
+    runs = [{"a": 1}, {"a": 2}, {"a": "x" * 600}, {"a": 3}]
+    found = elements(json.dumps({"runs": runs}, indent=indent).encode(), limit=500)
+    assert [element.too_large is not None for element in found] == [False, False, True, False]
+
+
 def test_no_more_than_a_piece_is_held_of_an_element_above_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "_STEP", 1000)
     document = b'{"runs": [{"text": "' + b"x" * 1_000_000 + b'"}, 1]}'
