@@ -13,7 +13,7 @@ Invariants:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -29,12 +29,14 @@ from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import folder as folders
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
+from tracemark.exporters.agreement import differences, worded
 from tracemark.exporters.choice import Selected, choose, require_enough
 from tracemark.exporters.evaluation import unmatched
 from tracemark.exporters.head import Head, head_in
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, facts, judge, rests_on_fits
-from tracemark.findings import Finding, Report
+from tracemark.findings import Finding, Report, finding
 from tracemark.ledger.entry import Entry
+from tracemark.ledger.params import Policy
 from tracemark.model.annotation import build
 from tracemark.model.export import Equivalence, File, Manifest
 from tracemark.store.segment import Location
@@ -87,7 +89,8 @@ def sft(root: Path, out: Path) -> ExportReport:
 
     Raises:
         ExportRefusedError: when no harness is accepted, when it is open which one is, when fewer traces fit than the
-            minimum, or when a row is taken because no other harness fits and one cannot be compared.
+            minimum, when a row is taken because no other harness fits and one cannot be compared, or when rows prove
+            to be of more than one harness.
         UsageError: when `out` holds something else than an export, or lies where the corpus keeps what it reads.
         NotPulledError: when data that dvc.lock pins is not on disk.
         IntegrityError: when a trace that must be read is damaged or is not what the catalogue says of it, or a file of
@@ -113,9 +116,25 @@ def sft(root: Path, out: Path) -> ExportReport:
         if compared.intersection(selected.ids):
             require_compared(corpus, store)
         require_enough(selected, terms, harness, lambda: _alike(corpus))
+        apart = _require_agreement(selected, terms, rows)
         manifest = _write(corpus, content, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
-        return _report(out, manifest, [*store.findings, *_beside(corpus, store)])
+        return _report(out, manifest, [*apart, *store.findings, *_beside(corpus, store)])
+
+
+def _require_agreement(selected: Selected, terms: Terms, rows: Mapping[str, Row]) -> list[Finding]:
+    """Return the finding that rows prove to be of several harnesses, where only claims say that they are of one.
+
+    Raises:
+        ExportRefusedError: when they do, and claims are not enough.
+    """
+    found = differences((trace, rows[trace].shown) for trace in selected.ids)
+    if not found:
+        return []
+    hint = "tracemark harness match TRACE tells them apart; state a harness of their own for some of them"
+    if terms.policy is Policy.CLAIMED:
+        return [finding("rows-differ", "export", f"the rows are of more than one harness: {worded(found)}", hint)]
+    raise ExportRefusedError(f"the rows are of more than one harness: {worded(found)}", hint=hint)
 
 
 def _beside(corpus: Corpus, store: Store) -> list[Finding]:

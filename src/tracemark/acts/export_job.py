@@ -16,12 +16,15 @@ from tracemark import digest
 from tracemark.acts.fitting import Fitting
 from tracemark.acts.provenance import content_in
 from tracemark.exporters import sft
+from tracemark.exporters.agreement import Shown, shown_in
 from tracemark.exporters.head import Head, require_same, require_same_conduct
 from tracemark.exporters.select import ContentNeededError, Facts, Judged, Terms, Verdict, judge
 from tracemark.harness.match import Matcher
 from tracemark.harness.version import Harness
 from tracemark.store.row import head_of, trajectory_of
 from tracemark.store.segment import Location, read_lines
+
+_RECORDED = "recorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Row:
     """Byte offset in it."""
     length: int
     """Its bytes, line feed included."""
+    shown: tuple[Shown, ...] = ()
+    """What its trace shows of handlers and runtime, where nobody recorded them; empty when nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,8 @@ def work(job: ExportJob) -> JobResult:
             verdict, row = _judge(line, known, job, fitting)
             judged.note(known, verdict)
             if row is not None:
-                rows[known.id] = Row(job.spool, spool.tell(), len(row))
+                shown = () if known.evidence == _RECORDED else shown_in(line)
+                rows[known.id] = Row(job.spool, spool.tell(), len(row), shown)
                 spool.write(row)
     return JobResult(judged, rows)
 
