@@ -391,6 +391,25 @@ def test_each_leaf_is_a_run_of_its_own() -> None:
     assert first == second != third
 
 
+def test_of_several_replies_to_one_request_nobody_says_which_was_graded() -> None:
+    again = node(1, {**SAID, "content": "Ten."}, sampled=True)
+    goes_on = [node(3, USER), node(4, SAID, sampled=True)]
+    for nodes, statuses in (
+        ([*NODES, again], ["unknown", "unknown"]),
+        # the first of two was let go of, and the run went on from the other
+        ([*NODES, again, *goes_on], ["unknown", "success"]),
+        # a history that was shortened is a branch too, and its reply the only one
+        ([*NODES, node(0, USER), node(3, SAID, sampled=True)], ["success", "success"]),
+    ):
+        found = traces(graph(*nodes))
+        assert [item.outcome["status"] for item in found] == statuses
+        told = [[one.code for one in item.findings] for item in found]
+        assert told == [["verdict-unread"] if status == "unknown" else [] for status in statuses]
+        assert all(("rule" in item.outcome) == (item.outcome["status"] == "success") for item in found)
+    failed = traces(graph(*NODES, again, ok=False))
+    assert [item.outcome["status"] for item in failed] == ["error", "error"]
+
+
 def test_of_several_branches_nobody_says_which_was_offered_the_tools() -> None:
     alone = trace(graph(tools=[TOOL]))
     assert len(schemas(alone)) == 1
@@ -472,6 +491,8 @@ def test_tokens_that_are_none_are_kept_as_they_are() -> None:
         ({"rewards": {"a": {"score": 1e308, "weight": 10}}}, {"status": "unknown"}),
         ({"ok": False, "errors": [{"type": "E"}]}, {"status": "error", "reward": 1.0, "rule": "errors"}),
         ({"ok": True, "errors": [{"type": "E"}]}, {"status": "success", "reward": 1.0, "rule": "reward"}),
+        ({"ok": False}, {"status": "error", "reward": 1.0, "rule": "ok"}),
+        ({"ok": None}, {"status": "success", "reward": 1.0, "rule": "reward"}),
     ],
 )
 def test_rewards_are_added_up_unless_the_run_failed(members: dict[str, Any], outcome: dict[str, Any]) -> None:

@@ -53,6 +53,11 @@ from tracemark.importers.head import Head
 
 SUCCESS = (
     ("`error` of a row: anything but null, false or empty; `errors` of a trace that is not `ok`", "error"),
+    ("`ok` of a trace: false", "error"),
+    (
+        "a branch that ends in one of several replies to one request: nobody says which was graded",
+        "unknown, with a finding",
+    ),
     ("reward, or the sum of weighted rewards, beyond ingest.success_reward", "unknown, with a finding"),
     ("reward, or the sum of weighted rewards", "by reward: success at ingest.success_reward, else failure"),
     ("none of these", "unknown"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ _LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_toke
 _NOTHING: Mapping[str, Any] = {}
 _OF_NODE = ("parent", "message", "timestamp", "sampled", "tools")
 _REWRITTEN = "replies that handlers rewrote before they were recorded: nobody says which, the run counts as rendered"
+_SEVERAL = "the last reply is one of several to one request, and nobody says which was graded: not read as a verdict"
 _OTHERS = "a trace that trains nobody beside one that does, as a judge's or a simulated user's: no run of the agent"
 
 
@@ -63,6 +65,8 @@ class Branch(NamedTuple):
     """How many the trace has."""
     is_beside: bool = False
     """Whether the trace is of another agent than the one whose run it is: it trains nobody, and another one does."""
+    is_one_of_several: bool = False
+    """Whether it ends in a reply to a request to which the model gave another one too."""
 
 
 def runs(document: Document) -> Iterator[Branch]:
@@ -110,6 +114,9 @@ def draft(branch: Branch, context: Context) -> Draft:
         run["role"] = "subagent"
         repairs.append(_OTHERS)
     outcome, doubt = verifiers_outcome.take(rest, branch.episode, context.limits.success_reward)
+    if outcome["status"] != "error" and branch.is_one_of_several:
+        outcome, doubt = {**outcome, "status": "unknown"}, _SEVERAL
+        outcome.pop("rule", None)
     trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": _agent(branch.trace, run, tools), "steps": steps}
     if isinstance(rest.get("id"), str) and rest["id"]:
         trajectory["session_id"] = rest.pop("id")
@@ -178,6 +185,8 @@ def _branches(
     has_agent = any(_trains(trace) for trace, _ in traces) or not episode
     for place, (trace, leaves) in enumerate(traces):
         is_beside = has_agent and not _trains(trace)
+        sampled = [node for node in trace.get("nodes", ()) if node.get("sampled") is True]
+        replies = Counter(node.get("parent") for node in sampled)
         for number, leaf in enumerate(leaves or [None]):
             path: list[int] = []
             node = leaf
@@ -185,7 +194,9 @@ def _branches(
                 path.append(node)
                 node = trace["nodes"][node].get("parent")
             own = document if total == 1 else _part(document, place, number)
-            yield Branch(own, trace, episode, tuple(reversed(path)), number, len(leaves) or 1, is_beside)
+            last = trace["nodes"][leaf] if leaf is not None else {}
+            is_one = last.get("sampled") is True and replies[last.get("parent")] > 1
+            yield Branch(own, trace, episode, tuple(reversed(path)), number, len(leaves) or 1, is_beside, is_one)
 
 
 def _trains(trace: Mapping[str, Any]) -> bool:

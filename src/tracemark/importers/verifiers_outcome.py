@@ -26,6 +26,8 @@ def take(rest: dict[str, Any], episode: Mapping[str, Any], success_reward: float
     of_trace = rest.get("errors") and rest.get("ok") is not True
     if of_trace or (not rest and episode.get("errors")):
         outcome |= {"status": "error", "rule": "errors"}
+    elif rest.get("ok") is False:
+        outcome |= {"status": "error", "rule": "ok"}
     if isinstance(rest.get("stop_condition"), str):
         outcome["termination"] = rest.pop("stop_condition")
     checks = {name: rest.pop(name) for name in ("rewards", "metrics") if rest.get(name)}
