@@ -12,7 +12,7 @@ from tracemark.errors import ExportRefusedError
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
 
-from .conftest import Shop, document
+from .conftest import Shop, document, write_version
 
 
 @pytest.fixture
@@ -62,3 +62,23 @@ def test_rows_that_agree_are_taken(settled: Shop) -> None:
     report: Any = settled.export()
     assert report.rows == 5
     assert "rows-differ" not in {found.code for found in report.findings}
+
+
+def test_rows_with_calls_that_no_definition_describes_are_named(shop: Shop) -> None:
+    folder = write_version(shop.root, "desk_c", extra="In words.")
+    manifest = (folder / "harness.yaml").read_text()
+    (folder / "harness.yaml").write_text(manifest[: manifest.index("tool_bindings")] + "ignore: ['*.py', look.json]\n")
+    bare = [document(f"b-{number}", extra="In words.") for number in range(2)]
+    for made in bare:
+        del made["agent"]["tool_definitions"]
+    shop.ingest(bare, harness="desk_c", name="bare")
+    shop.accept("desk_c")
+    report = shop.export()
+    [found] = [found for found in report.findings if found.code == "calls-undescribed"]
+    assert found.message.startswith("2 rows call tools and hold no definition of any")
+    assert report.rows == 2
+
+
+def test_rows_of_a_harness_that_binds_its_tools_are_described(shop: Shop) -> None:
+    shop.accept()
+    assert "calls-undescribed" not in {found.code for found in shop.export().findings}

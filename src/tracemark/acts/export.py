@@ -116,7 +116,7 @@ def sft(root: Path, out: Path) -> ExportReport:
         if compared.intersection(selected.ids):
             require_compared(corpus, store)
         require_enough(selected, terms, harness, lambda: _alike(corpus))
-        apart = _require_agreement(selected, terms, rows)
+        apart = [*_require_agreement(selected, terms, rows), *_undescribed(selected, rows)]
         manifest = _write(corpus, content, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
         return _report(out, manifest, [*apart, *store.findings, *_beside(corpus, store)])
@@ -135,6 +135,15 @@ def _require_agreement(selected: Selected, terms: Terms, rows: Mapping[str, Row]
     if terms.policy is Policy.CLAIMED:
         return [finding("rows-differ", "export", f"the rows are of more than one harness: {worded(found)}", hint)]
     raise ExportRefusedError(f"the rows are of more than one harness: {worded(found)}", hint=hint)
+
+
+def _undescribed(selected: Selected, rows: Mapping[str, Row]) -> list[Finding]:
+    """Return the finding that rows call tools of which they hold no definition."""
+    found = [trace for trace in selected.ids if rows[trace].undescribed]
+    if not found:
+        return []
+    message = f"{len(found)} rows call tools and hold no definition of any, such as that of {found[0][:12]}"
+    return [finding("calls-undescribed", "export", message)]
 
 
 def _beside(corpus: Corpus, store: Store) -> list[Finding]:

@@ -58,6 +58,8 @@ class Row:
     """Its bytes, line feed included."""
     shown: tuple[Shown, ...] = ()
     """What its trace shows of handlers and runtime, where nobody recorded them; empty when nothing."""
+    undescribed: bool = False
+    """Whether it holds tool calls, and its harness binds no tool that a definition describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,8 @@ def work(job: ExportJob) -> JobResult:
             judged.note(known, verdict)
             if row is not None:
                 shown = () if known.evidence == _RECORDED else shown_in(line)
-                rows[known.id] = Row(job.spool, spool.tell(), len(row), shown)
+                undescribed = bool(known.tool_calls) and not job.bound.get(known.fingerprint or "")
+                rows[known.id] = Row(job.spool, spool.tell(), len(row), shown, undescribed)
                 spool.write(row)
     return JobResult(judged, rows)
 
