@@ -92,6 +92,26 @@ def test_arguments_that_were_no_object_are_a_fault_under_any_schema() -> None:
     assert found(closed(_raw=ORDER, order=ORDER), {"_raw": "x", "order": "1"}) == []
 
 
+@pytest.mark.parametrize("reference", ["#/$defs/d{}", "#a{}"])
+def test_references_that_multiply_without_end_make_a_schema_unusable(reference: str) -> None:
+    defs: dict[str, Any] = {"d0": {"type": "object", "$anchor": "a0"}}
+    for level in range(40):
+        below = {"$ref": reference.format(level)}
+        defs[f"d{level + 1}"] = {"$anchor": f"a{level + 1}", "allOf": [below, below]}
+    doubled = schemas({"$defs": defs, "$ref": reference.format(40)})
+    assert "100000 schemas" in doubled.unusable["look"]
+    assert doubled.faults("look", {}) is None
+    few = {f"d{level}": defs[f"d{level}"] for level in range(9)}
+    assert schemas({"$defs": few, "$ref": reference.format(8)}).faults("look", {}) == ()
+
+
+def test_a_schema_that_refers_to_itself_is_usable() -> None:
+    tree = {"anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"$ref": "#/$defs/tree"}}]}
+    assert (
+        found({"$defs": {"tree": tree}, "properties": {"a": {"$ref": "#/$defs/tree"}}}, {"a": {"b": {"c": "d"}}}) == []
+    )
+
+
 def test_faults_of_one_call_and_their_words_are_limited() -> None:
     faults = schemas(closed(a={"items": ORDER})).faults("look", {"a": list(range(10_000)), "b" * 1000: "x" * 10_000})
     assert faults is not None
