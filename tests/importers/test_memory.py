@@ -29,7 +29,7 @@ ROOM = 3_000_000
 """Bytes that buffers of a fixed size take, and a plan of many files; the files of many runs have fifteen million."""
 MILLION = 1_000_000
 LONG = {"atif": MILLION, "openai-chat": MILLION}
-"""How many steps a long run has; a tenth of a million in other formats, most of which read messages as a chat's."""
+"""How many steps a long run has; a twentieth of a million in other formats, most of which read messages as a chat's."""
 
 
 def files(name: str, count: int) -> Files:
@@ -106,7 +106,7 @@ for job in source.plan([folder], limits=Limits(max_record=2**30)).jobs:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel tells how much a process held")
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_long_run_is_one_trace_and_takes_memory_in_proportion(name: str, tmp_path: Path) -> None:
-    form, count = FORMATS[name], LONG.get(name, MILLION // 10)
+    form, count = FORMATS[name], LONG.get(name, MILLION // 20)
     content = form.files([form.run(0, [form.said('"Done."')] * count)])
     size = sum(map(len, content.values()))
     write(tmp_path / "runs", content, "plain")
