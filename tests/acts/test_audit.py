@@ -12,6 +12,7 @@ import pytest
 from tracemark import digest
 from tracemark.acts import audit, decisions, health
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.provenance import components
 from tracemark.errors import (
     ExportRefusedError,
     IntegrityError,
@@ -22,6 +23,7 @@ from tracemark.errors import (
 )
 from tracemark.model.decision import Kind
 from tracemark.model.harness import COMPONENTS
+from tracemark.model.stamp import component_stamp
 from tracemark.store.selection import Decisions, Selection, State
 from tracemark.store.store import Store
 
@@ -234,6 +236,31 @@ def test_a_component_without_parts_is_vacuous_and_not_recorded(exported: Shop) -
         assert (runtime["evidence"], runtime["parts"]) == ("vacuous", {})
         assert runtime["digest"] == Corpus(exported.root).resolve("desk_a").identity.components["runtime"]
     assert exported.export().rows == 4
+
+
+def test_a_component_that_nobody_declares_and_the_trace_shows_is_undeclared(shop: Shop) -> None:
+    folder = write_version(shop.root, "desk_c", extra="In words.")
+    manifest = (folder / "harness.yaml").read_text()
+    (folder / "harness.yaml").write_text(manifest[: manifest.index("observation_handlers")] + "ignore: [observe.py]\n")
+    seen = [{"part": "parallel", "form": "constant", "digest": "a" * 64}]
+    found = components({"declared": declared(shop, "desk_c"), "observed": {"observation_handlers": seen}})
+    assert found["observation_handlers"]["evidence"] == "undeclared"
+    empty = [{"part": "tools", "form": "known-empty", "digest": "a" * 64}]
+    found = components({"declared": declared(shop, "desk_c"), "observed": {"observation_handlers": empty}})
+    assert found["observation_handlers"]["evidence"] == "vacuous"
+
+
+def declared(shop: Shop, name: str) -> dict[str, Any]:
+    """Return the declared half that a claim of a harness gives."""
+    identity = Corpus(shop.root).resolve(name).identity
+    parts = {component: dict(identity.parts[component]) for component in identity.parts}
+    return {
+        "name": name,
+        "components": {
+            component: component_stamp(identity.components[component], own, dict.fromkeys(own, "claimed"))
+            for component, own in parts.items()
+        },
+    }
 
 
 def test_of_a_target_with_too_few_digits_it_says_how_many_are_needed(exported: Shop) -> None:

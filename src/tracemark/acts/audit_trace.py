@@ -53,8 +53,9 @@ class TraceAudit(Report):
     components: dict[str, dict[str, Any]]
     """Component to `digest`, `evidence`, `parts` (part to `digest` and `evidence`) and `observed` (digests of what the
     content itself shows, each with `part` and `form`). The evidence of a declared component that has no parts is
-    `vacuous`: there was nothing to record. Where nobody declared a component, the observed digests stand in place of
-    its parts, each with its `form`; `digest` is null where the content shows nothing either."""
+    `vacuous`: there was nothing to record; or `undeclared`, where the trace itself shows parts of it. Where nobody
+    declared a component, the observed digests stand in place of its parts, each with its `form`; `digest` is null where
+    the content shows nothing either."""
     contradictions: list[dict[str, Any]]
     """Where the content disagrees with a harness that was stated: `harness` (its label), `component`, `part`, `step`
     (absent when the place is no step), `text`. They stay when the trace is settled under another harness."""

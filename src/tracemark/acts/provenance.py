@@ -28,6 +28,11 @@ HARNESS = "harness"
 VACUOUS = "vacuous"
 """How the evidence of a component without parts is shown; in a stored stamp nothing lowers it, so it is `recorded`."""
 
+UNDECLARED = "undeclared"
+"""Stands in place of the evidence of a component that the harness declares no part of, where the trace shows one."""
+
+_KNOWN_EMPTY = "known-empty"
+
 _DIGITS = 16
 _UNDECLARED: dict[str, Any] = {"digest": None, "evidence": "unrecorded", "parts": {}}
 
@@ -157,7 +162,8 @@ def _stated(statement: Statement, member: str) -> Any:
 def _component(declared: Mapping[str, Any] | None, observed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     observed = sorted(observed, key=lambda seen: (seen["part"], seen["digest"]))
     if declared is not None:
-        evidence = declared["evidence"] if declared["parts"] else VACUOUS
+        shows_parts = any(seen["form"] != _KNOWN_EMPTY for seen in observed)
+        evidence = declared["evidence"] if declared["parts"] else UNDECLARED if shows_parts else VACUOUS
         return {**declared, "evidence": evidence, "observed": observed}
     if not observed:
         return {**_UNDECLARED, "observed": observed}
