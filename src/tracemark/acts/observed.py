@@ -115,9 +115,9 @@ class Groups:
 
 
 def undecided(corpus: Corpus) -> set[bytes]:
-    """Return the ids of the traces about whose harness the ledger says something; they are in no group."""
+    """Return the ids of the traces that the ledger gives a harness, or none, or retracts; they are in no group."""
     decided = corpus.store_decisions
-    return {bytes.fromhex(trace) for trace in (*decided.stamps, *decided.divided)}
+    return {bytes.fromhex(trace) for trace in (*decided.stamps, *decided.divided, *decided.retracted)}
 
 
 def groups(corpus: Corpus, store: Store) -> Groups:
