@@ -584,6 +584,15 @@ def test_a_reply_that_was_altered_when_all_was_done_is_as_the_model_wrote_it() -
     assert "as it wrote them" in repairs(item)
 
 
+def test_a_call_with_other_arguments_is_another_reply() -> None:
+    wrote = {**SAYS, "tool_calls": [{**CALL, "arguments": {"answer": "first"}}]}
+    value = sample(SYSTEM, USER, {**SAYS, "tool_calls": [{**CALL, "arguments": {"answer": "second"}}]})
+    value["events"][0]["output"]["choices"][0]["message"] = wrote
+    item = trace(value)
+    assert item.trajectory["steps"][2]["tool_calls"][0]["arguments"] == {"answer": "first"}
+    assert "as it wrote them" in repairs(item)
+
+
 def test_a_reply_that_a_later_request_held_altered_trains_nobody_and_both_are_kept() -> None:
     value = sample(SYSTEM, USER, {**SAYS, "content": "ANSWER: A"}, {**USER, "id": "m6"}, {**SAYS, "id": "m7"})
     value["events"][0]["output"]["choices"][0]["message"] = SAYS

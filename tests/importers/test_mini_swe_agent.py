@@ -381,6 +381,15 @@ def test_messages_of_others_are_left_to_others() -> None:
     assert IMPORTER.recognise(Head(settings, complete=True)) == 0
 
 
+def test_a_message_without_a_role_is_of_nobody() -> None:
+    for message in ({"content": "Who speaks?"}, {"type": "reasoning", "content": []}, {"object": "response.part"}):
+        value = sample("responses")
+        value["messages"].append(message)
+        item = read(value)
+        assert isinstance(item, Refused)
+        assert item.code == "unknown-role"
+
+
 def test_runs_in_lines_and_in_an_array_are_read_one_by_one() -> None:
     both = json.dumps([sample("calls"), sample("text")]).encode()
     assert len(list(IMPORTER.read(Record(both, "a", "a")))) == 2

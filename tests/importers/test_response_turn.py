@@ -82,6 +82,10 @@ def test_an_answer_names_its_call() -> None:
             {"input_tokens_details": {"cached_tokens": 3}},
             {"cached_tokens": 3, "extra": {"usage": {"input_tokens_details": {"cached_tokens": 3}}}},
         ),
+        (
+            {"input_tokens_details": {"cached_tokens": "3"}},
+            {"extra": {"usage": {"input_tokens_details": {"cached_tokens": "3"}}}},
+        ),
         ({"prompt_tokens": "5", "x": None}, {"extra": {"usage": {"prompt_tokens": "5"}}}),
         ({"prompt_tokens": True}, {"extra": {"usage": {"prompt_tokens": True}}}),
         ({}, {}),

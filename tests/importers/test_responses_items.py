@@ -89,6 +89,13 @@ def test_an_image_in_the_record_stays_an_image() -> None:
     assert step["extra"] == {"image_detail": ["low"]}
 
 
+def test_an_image_with_more_to_it_is_kept_whole() -> None:
+    part = {"type": "input_image", "image_url": PIXEL, "file_id": "f1"}
+    conversation = Conversation([])
+    add_items(conversation, [{"type": "message", "role": "user", "content": [part]}], "input")
+    assert conversation.steps[0]["extra"]["original_content"] == [part]
+
+
 def test_an_image_elsewhere_is_no_image_of_the_trace() -> None:
     parts = [{"type": "input_image", "image_url": "https://pictures.example/1.png"}]
     [step] = steps(said(parts, "user"))

@@ -517,6 +517,11 @@ def test_limits_of_the_agent_are_shown_unless_the_run_went_beyond_them() -> None
     assert codes(limited(0)) == ["config-contradicted"]
 
 
+def test_a_task_without_a_name_is_known_by_its_place() -> None:
+    task = {"type": "Library", "key": "", "data": {"name": "", "idx": 4}}
+    assert trace(graph(task=task)).run["task"] == "4"
+
+
 def test_settings_beside_the_traces_are_read_with_them(inbox: Inbox) -> None:
     bare = graph(agent={})
     inbox.write("traces.jsonl", json.dumps(bare) + "\n" + json.dumps({**bare, "id": "t2"}) + "\n")
