@@ -194,6 +194,12 @@ def test_a_usage_error_is_data_where_data_was_asked_for(capsys: pytest.CaptureFi
     }
 
 
+@pytest.mark.parametrize("before", [[], ["--root", "."]])
+def test_too_few_values_are_an_error_of_their_command(before: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*before, "harness", "equivalent", "one", "--reason", "same"]) == 2
+    assert "hint: tracemark harness equivalent --help" in capsys.readouterr().err
+
+
 def test_control_characters_in_arguments_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["\x1b[31mbogus"]) == 2
     assert "\x1b" not in capsys.readouterr().err

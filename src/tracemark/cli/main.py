@@ -116,7 +116,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except typer.TyperException as error:
-        return write_error(_usage(error), output)
+        return write_error(_usage(error, arguments), output)
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
@@ -162,10 +162,22 @@ def _wanted(arguments: Sequence[str]) -> Output:
     return Output.TABLE
 
 
-def _usage(error: typer.TyperException) -> UsageError:
+def _usage(error: typer.TyperException, arguments: Sequence[str]) -> UsageError:
     context = getattr(error, "ctx", None)
-    where = None if context is None else context.command_path
-    return UsageError(error.format_message(), where=where, hint=None if where is None else f"{where} --help")
+    # an argument that takes several values, and got fewer, does not say of which command it is
+    where = _command(arguments) if context is None else context.command_path
+    return UsageError(error.format_message(), where=where, hint=f"{where} --help")
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Return the command that arguments name, behind options of the program."""
+    path, level = [PROGRAM], build()
+    for word in arguments:
+        found = getattr(level, "commands", {}).get(word)
+        if found is not None:
+            path.append(word)
+            level = found
+    return " ".join(path)
 
 
 def _refused(error: OSError, arguments: Sequence[str], output: Output) -> int:
