@@ -16,7 +16,7 @@ requests where they are those of the first (else in the step's `extra.request` a
 `traceback_ansi`; `timelines`; of the header `status`, `results`, `stats`, `reductions` and `error`, which are of the
 log as a whole and not known while it is written, and `eval.dataset.sample_ids`, `eval.scorers` and `eval.metrics`,
 which change when a log is graded again, `task_args_passed` and `solver_args_passed`, which repeat the arguments; null
-members.
+members, and `detail` of images where it is `auto`.
 Invents: `agent.name` and `agent.version` ("unknown") where no solver or package is recorded, a first step from `input`
 for a sample without messages, ids of calls without one. Each is named in `source.repairs`.
 

@@ -98,7 +98,7 @@ class Calls:
         self._written: list[str | bytes] = []
         self.spans: dict[str, dict[str, Any]] = {}
         """The events that begin a span, by its id."""
-        self._calls = [(event, reply) for event in self._outside_scorers() if (reply := _reply(event))]
+        self._calls = [(event, reply) for event in self._outside_scorers() if (reply := reply_in(event.get("output")))]
 
     def _outside_scorers(self) -> Iterator[dict[str, Any]]:
         """Yield the model calls outside of every scorer, and note the spans."""
@@ -195,9 +195,8 @@ def _pool(sample: dict[str, Any]) -> Sequence[Any]:
     return pool if isinstance(pool, list) else ()
 
 
-def _reply(event: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the message that a model call gave; None for a call that gave none."""
-    output = event.get("output")
+def reply_in(output: Any) -> dict[str, Any] | None:
+    """Return the message that the output of a model call holds; None where it holds none."""
     choices = output.get("choices") if isinstance(output, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None

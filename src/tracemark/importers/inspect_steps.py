@@ -10,7 +10,7 @@ from tracemark.harness.tools import read_tools
 from tracemark.importers import recovery
 from tracemark.importers.conversation import Conversation
 from tracemark.importers.finish import UnfitError
-from tracemark.importers.inspect_events import GENERATED, Attachments, Call, Calls, written
+from tracemark.importers.inspect_events import GENERATED, Attachments, Call, Calls, reply_in, written
 from tracemark.importers.inspect_header import runtime_of
 from tracemark.importers.inspect_messages import add, event_of
 from tracemark.importers.inspect_prompts import prompts_of, texts_of
@@ -139,7 +139,7 @@ class Reading:
         """
         last = next((at for at in reversed(range(len(given))) if _is_reply(self._messages[at])), None)
         output = self._output
-        reply = _reply_in(output)
+        reply = reply_in(output)
         if last is None or reply is None or written(reply) != written(self._messages[last]):
             return
         call = given[last]
@@ -309,13 +309,6 @@ def _rewrite(step: dict[str, Any], kind: str) -> None:
 
 def _is_reply(message: Any) -> bool:
     return isinstance(message, dict) and message.get("role") == "assistant"
-
-
-def _reply_in(output: Any) -> dict[str, Any] | None:
-    choices = output.get("choices") if isinstance(output, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return message if isinstance(message, dict) else None
 
 
 def _reply_of(message: Mapping[str, Any]) -> dict[str, Any]:
