@@ -51,8 +51,11 @@ from tracemark.importers.usage import metrics_of
 from tracemark.model.atif import VERSION
 
 SUCCESS = (
-    ("`mask_sample` of the row or of its `instance_config`: true", "error, whatever the reward"),
-    ("`error_kind` of the row, `error` of the response: anything but null, false or empty", "error"),
+    (
+        "`error_kind` of the row, `error` of the response: anything but null, false or empty",
+        "error, whatever the reward",
+    ),
+    ("`mask_sample` of the row or of its `instance_config`: true", "error"),
     ("`reward`, beyond ingest.success_reward", "unknown, with a finding"),
     ("`reward`", "by reward: success at ingest.success_reward, else failure"),
     ("none of these", "unknown"),
