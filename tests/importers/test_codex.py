@@ -443,6 +443,19 @@ def test_a_line_of_millions_of_characters_is_read() -> None:
     assert step["message"][0]["source"]["media_type"] == "image/png"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"role": "user", "content": "hello"}',
+        b'{"id": "s", "timestamp": "t", "instructions": null, "type": "other"}',
+        b'{"type": "event", "payload": 7, "timestamp": "t"}',
+        b'{"type": "message", "role": "user", "content": [{"type": "text", "text": "hello"}]}',
+    ],
+)
+def test_lines_of_others_are_left_to_others(line: bytes) -> None:
+    assert IMPORTER.recognise(Head(line, complete=True)) == 0
+
+
 @pytest.mark.parametrize("name", ["rollout.jsonl", "changed.jsonl", "forked.jsonl", "spawned.jsonl", "bare.jsonl"])
 def test_a_rollout_is_recognised_by_its_lines(name: str) -> None:
     found = detect(Head((HERE / name).read_bytes(), complete=True)).importer

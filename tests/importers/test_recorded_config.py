@@ -35,6 +35,12 @@ def test_a_template_that_cannot_give_its_message_takes_all_the_others_with_it() 
     assert [entry["form"] for entry in found.entries] == ["rendered", "rendered"]
 
 
+def test_of_several_templates_that_contradict_the_first_is_told() -> None:
+    found = judge([Prompt("system", LONG, "Other."), Prompt("instance", LONG, "Another.")])
+    assert found.contradiction is not None
+    assert "template of system" in found.contradiction
+
+
 @pytest.mark.parametrize(
     "template", ["{{task}}", "Do: {{task}}", LONG + "{% if task %}{{task}}{% endif %}", LONG + "{% for", None, 7, ["x"]]
 )
