@@ -171,8 +171,8 @@ def test_the_places_are_found_in_three_searches_for_each_piece(holes_: int) -> N
 
 
 def test_a_message_that_the_template_does_not_give_holds_no_value() -> None:
-    template = PromptTemplate(name="p", text="You serve {shop}.", syntax="format")
+    template = PromptTemplate(name="p", text="{shop} is open on {day}", syntax="format")
     found = pattern(template, template.text or "")
     assert found is not None
-    assert list(held(found, "You serve North.", [1])) == [(1, "North")]
-    assert list(held(found, "He may serve South.", [1])) == []
+    assert list(held(found, "North is open on Monday", [0, 2])) == [(0, "North"), (2, "Monday")]
+    assert list(held(found, "North is closed on Monday", [0, 2])) == []
