@@ -725,6 +725,16 @@ def test_the_model_is_the_one_that_was_asked() -> None:
     assert trace(sample(SYSTEM, USER, SAYS, events=[])).run["model"] == {"name": "lab/m"}
 
 
+def test_a_mock_model_is_none() -> None:
+    value = sample()
+    assert "demonstration" not in trace(value).run
+    for event in value["events"]:
+        event["model"] = "mockllm/model"
+    item = trace(value)
+    assert item.run["demonstration"] is True
+    assert "made by no model" in repairs(item)
+
+
 def test_without_a_reply_nothing_is_said_of_the_prompt() -> None:
     assert parts(trace(sample(SYSTEM, USER, events=[])), "prompt_templates") == []
 

@@ -31,7 +31,7 @@ A text that no model wrote trains nobody: a reply whose `source` is not `generat
 marked `is_copied_context` and counts no model call. A reply that was altered afterwards, as the ReAct agent takes the
 call that submits the answer out of its message, is given as the model wrote it, with the altered one in its
 `extra.altered`; where a later request was sent the altered one, that is the step, marked `is_copied_context`, with the
-other in its `extra.generated`.
+other in its `extra.generated`. A run with Inspect's mock model is one of no model (`run.demonstration`).
 
 What the format shows of a harness. Prompt: the template of a `system_message` solver where the message sent is a
 rendering of it; else each text in front of the first reply without the sample's input, where the input has 20
@@ -93,6 +93,8 @@ _HEADERS = ("header.json", "_journal/start.json")
 _SAMPLE = re.compile(r"samples/.+_epoch_\d+\.json")
 _PIECES = re.compile(r"samples/.+_epoch_\d+/sample\.json")
 _SPECIFIC = ("plan", "results", "stats", "status")
+_MOCK = "mockllm/"
+"""How the name of a model begins that plays texts which it was given."""
 
 
 class InspectImporter(Importer):
@@ -150,6 +152,9 @@ class InspectImporter(Importer):
         reading.add_messages()
         session = session_of(sample, spec)
         run = run_of(sample, spec, plan, reading.first_event())
+        if str(run.get("model", {}).get("name")).startswith(_MOCK):
+            run["demonstration"] = True
+            repairs.append("replies of a provider that plays what it was given: taken as made by no model")
         agent, extra = _of_log(spec, plan, repairs)
         shown = reading.shown(spec, plan)
         if reading.tools is not None:
