@@ -408,6 +408,12 @@ def test_another_system_prompt_in_a_later_call_makes_the_run_mixed() -> None:
     assert item.mixed == ("step 4: another system prompt than in the call before",)
 
 
+def test_the_same_tools_in_another_order_make_no_run_mixed() -> None:
+    other = {**TOOL, "name": "find"}
+    first, second = run(gen_ai__tool__definitions=[TOOL, other])[1], run(gen_ai__tool__definitions=[other, TOOL])[3]
+    assert trace(agent(), first, second).mixed == ()
+
+
 def test_other_tools_in_a_later_call_make_the_run_mixed() -> None:
     first = run(gen_ai__tool__definitions=[TOOL])[1]
     other = {**TOOL, "name": "find"}

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
-from tracemark.harness.tools import read_tools
 from tracemark.importers import recovery
 from tracemark.importers.conversation import Conversation
 from tracemark.importers.finish import UnfitError
@@ -224,7 +223,7 @@ class Reading:
             if other != system and self._put_back(other) != self._put_back(system):
                 self.mixed.append(f"step {step['step_id']}: another system prompt than in the call before")
                 system = other
-            if offered != tools and _tools_key(self._put_back(offered)) != _tools_key(self._put_back(tools)):
+            if offered != tools and self._key_of(offered) != self._key_of(tools):
                 self.mixed.append(f"step {step['step_id']}: other tools than in the call before")
                 step.setdefault("extra", {})["tools_offered"] = self._put_back(offered)
                 tools = offered
@@ -253,6 +252,9 @@ class Reading:
             if sent - {None} and not sent.issuperset(front):
                 _rewrite(step, "pruning")
                 return
+
+    def _key_of(self, tools: Any) -> bytes:
+        return recovery.tools_key(self._put_back(tools))
 
     def _keep_settings(self, call: Call, first: Call, step: dict[str, Any]) -> None:
         """Keep the settings of a request that are not those of the first."""
@@ -332,14 +334,6 @@ def _system(messages: Sequence[Any]) -> list[Any]:
     return [
         message.get("content") for message in messages if isinstance(message, dict) and message.get("role") == "system"
     ]
-
-
-def _tools_key(tools: Any) -> Any:
-    """Return what is equal for lists of the same tools, in whatever order and wrapper."""
-    if not isinstance(tools, list):
-        return digest.canonical(tools, finite=True)
-    read = read_tools(tools)
-    return digest.canonical([read.readable, read.unreadable], finite=True)
 
 
 def _merged(messages: Sequence[Any]) -> list[list[str]]:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tracemark import digest
+from tracemark.importers import recovery
 from tracemark.importers.conversation import Conversation, UnknownRoleError
 from tracemark.importers.otel_calls import Call
 from tracemark.importers.otel_facts import decorate
@@ -132,7 +133,7 @@ class Steps:
     def _compare_tools(self, call: Call, step: dict[str, Any] | None, number: int) -> None:
         if call.tools is None:
             return
-        offered = digest.canonical(call.tools)
+        offered = recovery.tools_key(call.tools)
         if self.tools is None:
             self.tools, self.is_whole, self._offered = call.tools, call.is_whole, offered
         elif offered != self._offered:

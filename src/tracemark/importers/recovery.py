@@ -16,6 +16,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.harness.templates import pattern
+from tracemark.harness.tools import reduce_tool
 from tracemark.importers.base import verbatim_digest
 from tracemark.model.harness import PromptTemplate
 
@@ -75,3 +76,20 @@ def constant(part: str, value: Any) -> list[Entry]:
 def settings(values: Mapping[str, Any]) -> list[Entry]:
     """Return `constant` of each setting, in order of name."""
     return [entry for name in sorted(values) for entry in constant(name, values[name])]
+
+
+def tools_key(tools: Any) -> bytes:
+    """Return what is equal for lists of the same tools, in whatever order and wrapper, and padded with null or not.
+
+    A definition that cannot be read counts as it stands, and so does what is no list.
+    """
+    if not isinstance(tools, list):
+        return digest.canonical(tools, finite=True)
+    return digest.canonical(sorted(map(_tool_key, tools)), finite=True)
+
+
+def _tool_key(tool: Any) -> str:
+    try:
+        return digest.of(reduce_tool(tool))
+    except (TypeError, ValueError):
+        return digest.of(["unread", tool])
