@@ -202,6 +202,19 @@ def test_null_absent_and_empty_content_stay_apart() -> None:
 # contexts
 
 
+def test_what_a_tool_gave_in_a_branch_that_was_left_goes_with_it() -> None:
+    [made] = traces(
+        rec("u1", None, "Go."),
+        rec("a1", "u1", reply("m1", use("c1"))),
+        rec("u2", "a1", [result("c1")]),
+        rec("a2", "u2", reply("m2", "Gone wrong.")),
+        rec("u3", "u1", "Another way."),
+        rec("a3", "u3", reply("m3", "Right.")),
+    )
+    assert [step["message"] for step in made.trajectory["steps"]] == ["Go.", "Another way.", "Right."]
+    assert [record["uuid"] for record in made.trajectory["extra"]["abandoned"]] == ["a1", "u2", "a2"]
+
+
 def test_what_follows_clear_is_a_trace_of_its_own_where_no_session_is_named_too() -> None:
     lines = [json.loads(line) for line in (HERE / "cleared.jsonl").read_bytes().splitlines()]
     named = traces(*(json.dumps(line).encode() for line in lines))
