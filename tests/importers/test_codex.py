@@ -145,6 +145,16 @@ def test_how_closely_an_image_was_looked_at_is_kept(detail: str | None) -> None:
     assert kept == ([None, None] if detail is None else [["high"], ["high"]])
 
 
+def test_of_an_output_with_flags_the_text_was_seen_and_the_flags_are_kept() -> None:
+    [step] = steps(
+        meta(),
+        item("function_call", call_id="c1", name="exec", arguments="{}"),
+        item("function_call_output", call_id="c1", output={"content": "done", "success": True}),
+    )
+    [result] = step["observation"]["results"]
+    assert (result["content"], result["extra"]["output_facts"]) == ("done", {"success": True})
+
+
 def test_calls_of_every_kind_are_calls() -> None:
     made = steps(
         meta(),
