@@ -613,13 +613,24 @@ def test_the_shared_files(shared_traces: Path) -> None:
     assert len(found.traces) == 96
     assert {item.source["importer"] for item in found.traces} == {"verifiers"}
     assert Counter(item.outcome["status"] for item in found.traces) == {
-        "success": 48,
+        "success": 46,
         "failure": 14,
-        "unknown": 34,
+        "unknown": 36,
     }
     beside = [finding for finding in found.plan.findings if finding.code == "file-beside"]
     assert len(beside) == 13
     assert sum("model" in item.run for item in found.traces) == 63
+
+
+def test_where_one_row_goes_beyond_full_reward_no_row_of_the_file_is_a_success_by_it(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path)
+    rows = [json.dumps(row(reward=reward)) for reward in (1.0, 0.5, 1.3)]
+    inbox.write("a/results.jsonl", "\n".join(rows))
+    inbox.write("b/results.jsonl", "\n".join(rows[:2]))
+    found = inbox.read()
+    assert [item.outcome["status"] for item in found.traces] == ["unknown", "failure", "unknown", "success", "failure"]
+    assert [item.outcome.get("reward") for item in found.traces] == [1.0, 0.5, 1.3, 1.0, 0.5]
+    assert "verdict-unread" in [one.code for one in found.traces[0].findings]
 
 
 def test_a_reward_that_is_no_number_is_kept_where_it_stood() -> None:

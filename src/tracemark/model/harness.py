@@ -119,8 +119,8 @@ class ToolBinding(_Value):
     """One tool that the agent may call, with the schema it is shown and the code behind it."""
 
     definition: PathText | dict[str, Any] = Field(alias="schema")
-    """The member `schema`: a JSON file, the schema itself in any provider's wrapper, or `entry` (the default where there
-    is one): made from the entry's signature. Reading a folder writes such a schema out."""
+    """The member `schema`: a JSON file, the schema itself in any provider's wrapper, or `entry` (the default where
+    there is one): made from the entry's signature. Reading a folder writes such a schema out."""
     entry: Entry | None = None
     """The code that runs; None when the tool runs elsewhere."""
     mutates: bool = False
