@@ -26,8 +26,8 @@ Known limits: rows say nothing of which attempt they are, and stand in the order
 stays unknown. A reward beyond `ingest.success_reward` says that rewards of the environment have another scale: its
 status is unknown (finding `verdict-unread`), and no other row of its file is a success by its reward; of files in
 archives only the row itself is looked at. Judge such an environment by a success reward of its own. Rows of text
-completion, without messages, are refused. Two branches begin with the same steps, so rows that are made of them repeat these. The raw digest of one of several branches is that of its record's digest and
-its place in it.
+completion, without messages, are refused. Two branches begin with the same steps, so rows that are made of them repeat
+these. The raw digest of one of several branches is that of its record's digest and its place in it.
 
 What the format shows of a harness. Prompt: the system message as it was sent. Tools: those of the row, or of the trace;
 table formats pad their schemas with null, which counts for nothing. A trace records the tools of its last request that
