@@ -18,7 +18,7 @@ Invariants:
 from __future__ import annotations
 
 import os
-import stat
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 from tracemark import digest
 from tracemark.digest import JSON
 from tracemark.findings import Finding
+from tracemark.importers.beside import occurrences, plain, read
 from tracemark.importers.compression import BrokenError, TooMuchError, expanded
 from tracemark.importers.head import Head
 
@@ -166,19 +167,27 @@ class Context(NamedTuple):
         None when `name` is not a plain file name, does not exist, is no regular file, is a symbolic link, or is larger
         than a record may be: a name that comes out of a trace is never followed anywhere else.
         """
-        if self.folder is None or not _plain(name):
+        if self.folder is None or not plain(name):
             return None
-        found = _read(Path(self.folder) / name, self.limits.max_record)
+        found = read(Path(self.folder) / name, self.limits.max_record)
         return found if isinstance(found, bytes) else None
+
+    def occurrences(self, name: str, pattern: re.Pattern[bytes]) -> Iterator[bytes]:
+        """Yield what the first group of `pattern` finds in a file of the same folder, which is never held whole.
+
+        Nothing where `sibling` gives None for another reason than the file's size.
+        """
+        if self.folder is not None and plain(name):
+            yield from occurrences(Path(self.folder) / name, pattern)
 
     def above(self, name: str) -> bytes | None:
         """Return the bytes of the file `name` in the folder that holds the file's own; None as of `sibling`.
 
         None also where that folder lies outside of what was given.
         """
-        if self.folder is None or self.root is None or not _plain(name) or self.folder == self.root:
+        if self.folder is None or self.root is None or not plain(name) or self.folder == self.root:
             return None
-        found = _read(Path(self.folder).parent / name, self.limits.max_record)
+        found = read(Path(self.folder).parent / name, self.limits.max_record)
         return found if isinstance(found, bytes) else None
 
     def member(self, name: str) -> bytes | None:
@@ -206,16 +215,16 @@ class Context(NamedTuple):
 
         A text says why one that is there is not read: what `sibling` refuses is refused here too.
         """
-        if self.trial is None or not _plain(name):
+        if self.trial is None or not plain(name):
             return None
-        return _read(Path(self.trial) / name, self.limits.max_record)
+        return read(Path(self.trial) / name, self.limits.max_record)
 
     def beside_trial(self, name: str) -> bool:
         """Return whether another folder, by the name of `name`, lies beside that of the trial; False outside a trial.
 
         The trial may have been given through a link, so beside means there, and where the folder really lies.
         """
-        if self.trial is None or not _plain(name):
+        if self.trial is None or not plain(name):
             return False
         real = Path(os.path.realpath(self.trial))
         beside = (folder.parent / name for folder in (Path(self.trial).absolute(), real))
@@ -373,24 +382,3 @@ def outcome_of_reward(reward: JSON, success_reward: float) -> dict[str, Any]:
 def verbatim_digest(text: str) -> str:
     """Return the SHA-256 of a text's UTF-8 bytes, line ends as they are; a lone surrogate counts as its three bytes."""
     return digest.sha256(text.encode("utf-8", "surrogatepass"))
-
-
-def _plain(name: str) -> bool:
-    return bool(name) and name not in (".", "..") and "/" not in name and "\\" not in name and "\0" not in name
-
-
-def _read(path: Path, limit: int) -> bytes | str | None:
-    """Return the bytes of a file; why it is not read, in words; None when there is none."""
-    try:
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode):
-            return "it is a symbolic link, which is not followed"
-        if not stat.S_ISREG(found.st_mode):
-            return "it is no regular file"
-        if found.st_size > limit:
-            return f"it has {found.st_size} bytes, more than the {limit} that are read"
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return f"it cannot be read: {error.strerror or error}"

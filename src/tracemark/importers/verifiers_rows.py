@@ -171,12 +171,11 @@ def _agent(metadata: Mapping[str, Any], run: Mapping[str, Any], tools: list[Any]
 def _goes_beyond(context: Context) -> bool:
     """Return whether a row of the file has a reward beyond full success: its scale is another one then.
 
-    The whole file is looked at, so that no row is judged by where it stands. Of one in an archive, or larger than a
-    record may be, nobody knows.
+    The whole file is looked at, so that no row is judged by where it stands. Of one in an archive nobody knows.
     """
 
     def look() -> bool:
-        found = _REWARD.findall(context.sibling(context.name) or b"")
+        found = context.occurrences(context.name, _REWARD)
         return any(_number(text) > context.limits.success_reward for text in found)
 
     return context.once(("verifiers-scale", context.folder, context.name), look)
