@@ -63,14 +63,17 @@ _FORMS = """\
 
 For each component, over all traces of a group (duplicates included): how many traces show something of it, by form.
 Nobody states a harness here, so there is no evidence for any component, and no fingerprint; what is shown groups
-traces. `template` and `prefix` are equal exactly for one template, `schema` is a tool definition that the source holds
-whole, `known-empty` an empty list of tools that the model was really sent, `rendered` a text with unknown values in
-it: equal ones prove sameness, different ones nothing.
+traces. `template` and `prefix` are equal exactly for one template, `schema` is a tool definition and `constant` a text
+or setting that the source holds whole, `known-empty` an empty list of tools that the model was really sent. `rendered`
+is a text with unknown values in it: equal ones prove sameness, different ones nothing; so it is with `substituted`, a
+text out of which values of its own record were taken, until a second task gives the same. `transcript` is a text that
+may not be all that was sent, and proves nothing.
 """
 _DISTINCT = """\
 ## How many different harness parts that makes
 
-Different observed digests per group. Traces of one group with one digest were made with the same part.
+Different observed digests per group, by form. What equal ones prove is said above; different `rendered` and
+`substituted` ones may be of one part.
 """
 
 
