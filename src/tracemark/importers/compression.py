@@ -101,7 +101,7 @@ def expanded(path: str, packed: str, member: str, limit: int) -> Iterator[Binary
         OSError: when a plain file cannot be opened.
     """
     if not packed:
-        with open(path, "rb", buffering=1 << 20) as file:  # noqa: PTH123 - once for each of very many files
+        with open(path, "rb", buffering=1 << 18) as file:  # noqa: PTH123 - once for each of very many files
             yield file
         return
     try:

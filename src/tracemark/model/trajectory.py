@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, Self
 
+import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tracemark.model.atif import AGENT_ONLY, is_timestamp
@@ -292,10 +293,19 @@ def problems(document: object) -> list[tuple[str, str]]:
     Empty means valid. Lone surrogates are no problem here: JSON can carry them, and so does the store.
     """
     try:
-        Trajectory.model_validate(without_surrogates(document))
+        Trajectory.model_validate(document if _is_unicode(document) else without_surrogates(document))
     except ValidationError as error:
         return [("/".join(map(str, place)) or "document", reason) for place, reason in faults(error, document)]
     return []
+
+
+def _is_unicode(document: object) -> bool:
+    """Return whether no text of `document` can have a lone surrogate: orjson, which writes none, writes it."""
+    try:
+        orjson.dumps(document)
+    except orjson.JSONEncodeError:
+        return False
+    return True
 
 
 def fast_schema() -> dict[str, Any]:
