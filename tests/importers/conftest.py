@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from tracemark import digest
 from tracemark.importers import source
-from tracemark.importers.base import Imported, Limits, Refused
+from tracemark.importers.base import Imported, Limits, Record, Refused
+from tracemark.model.stamp import Stamp
+from tracemark.model.trace import Outcome, Run, Source
+from tracemark.model.trajectory import problems
 
 
 class Read:
@@ -56,6 +60,35 @@ class Inbox:
 
 
 Document = dict[str, Any]
+
+
+def record_of(value: Any, where: str, **members: Any) -> Record:
+    """Return a record of a file: bytes as they are, anything else as JSON."""
+    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return Record(raw, where.partition("#")[0].partition(":")[0], where, **members)
+
+
+def require_valid(item: Imported | Refused) -> Imported:
+    """Return what must be a trace: every value is valid, and the bytes are the trajectory's canonical ones."""
+    assert isinstance(item, Imported), item
+    assert problems(item.trajectory) == []
+    assert item.trajectory_bytes == digest.canonical(item.trajectory)
+    Run.model_validate(item.run)
+    Outcome.model_validate(item.outcome)
+    Source.model_validate(item.source)
+    Stamp.model_validate({"observed": item.observed})
+    return item
+
+
+def steps_of(item: Imported) -> list[dict[str, Any]]:
+    """Return the steps of a trace."""
+    found: list[dict[str, Any]] = item.trajectory["steps"]
+    return found
+
+
+def repairs_of(item: Imported) -> str:
+    """Return what was altered on the way, as one text."""
+    return "; ".join(item.source.get("repairs", []))
 
 
 @pytest.fixture

@@ -17,10 +17,8 @@ from tracemark.importers.base import Imported, Record, Refused
 from tracemark.importers.claude_code import IMPORTER
 from tracemark.importers.detect import detect
 from tracemark.importers.head import Head
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, require_valid
 from .make_golden import SAMPLES
 
 HERE = SAMPLES / "claude-code"
@@ -71,20 +69,7 @@ def read(*lines: Any) -> list[Item]:
 
 
 def traces(*lines: Any) -> list[Imported]:
-    found = []
-    for item in read(*lines):
-        assert isinstance(item, Imported), item
-        require_valid(item)
-        found.append(item)
-    return found
-
-
-def require_valid(item: Imported) -> None:
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
+    return [require_valid(item) for item in read(*lines)]
 
 
 def trace(*lines: Any) -> Imported:

@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark import digest
 from tracemark.importers.base import Imported, Record, Refused
 from tracemark.importers.head import Head
 from tracemark.importers.inspect_ai import IMPORTER, SUCCESS
-from tracemark.model.trace import STATUSES, Outcome, Run, Source
-from tracemark.model.trajectory import problems
+from tracemark.model.trace import STATUSES
 
-from .conftest import Inbox
+from .conftest import Inbox, record_of, repairs_of, require_valid
 from .test_compression import zstd_archive
 
 QUESTION = "Which of the parcels is still on its way?"
@@ -93,34 +91,17 @@ def without(value: Value, *names: str) -> Value:
 
 
 def read(value: Any, header: Value = HEADER) -> Imported | Refused:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    [item] = IMPORTER.read(Record(raw, "log.json", "log.json#0", around=header))
+    [item] = IMPORTER.read(record_of(value, "log.json#0", around=header))
     return item
 
 
 def trace(value: Any, header: Value = HEADER) -> Imported:
-    item = read(value, header)
-    assert isinstance(item, Imported), item
-    require_valid(item)
-    return item
-
-
-def require_valid(item: Imported) -> None:
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-    assert item.outcome["status"] in STATUSES
+    return require_valid(read(value, header))
 
 
 def steps(value: Value) -> list[Value]:
     found: list[Value] = trace(value).trajectory["steps"]
     return found
-
-
-def repairs(item: Imported) -> str:
-    return "; ".join(item.source.get("repairs", []))
 
 
 def parts(item: Imported, component: str) -> list[tuple[str, str]]:
@@ -223,7 +204,7 @@ def test_other_parts_are_kept_by_their_place_and_named(part: Any) -> None:
     step = item.trajectory["steps"][0]
     assert step["message"] == [{"type": "text", "text": "a"}]
     assert step["extra"]["other_parts"] == {"1": part}
-    assert "parts of messages that ATIF has not" in repairs(item)
+    assert "parts of messages that ATIF has not" in repairs_of(item)
 
 
 def test_reasoning_is_a_place_of_its_own() -> None:
@@ -251,7 +232,7 @@ def test_answers_to_no_call_stay_where_they_stood_unlinked() -> None:
     item = trace(sample(ANSWER, {**ANSWER, "tool_call_id": "c9"}, events=[]))
     [step] = item.trajectory["steps"]
     assert [result["extra"]["original_call_id"] for result in step["observation"]["results"]] == ["c1", "c9"]
-    assert "left unlinked" in repairs(item)
+    assert "left unlinked" in repairs_of(item)
 
 
 def test_an_id_used_again_is_made_unique() -> None:
@@ -291,7 +272,7 @@ def test_texts_that_were_moved_out_of_the_way_are_put_back(protocol: str) -> Non
 def test_a_text_that_is_missing_is_left_as_it_is_named() -> None:
     item = trace(sample({**SYSTEM, "content": f"attachment://{HASH}"}, USER, SAYS))
     assert item.trajectory["steps"][0]["message"] == f"attachment://{HASH}"
-    assert "left as they are named" in repairs(item)
+    assert "left as they are named" in repairs_of(item)
 
 
 @pytest.mark.parametrize("pools", ["events_data", "message_pool"])
@@ -457,7 +438,7 @@ def test_a_system_message_that_only_the_request_holds_is_a_step() -> None:
     item = trace(value)
     assert [step["source"] for step in item.trajectory["steps"]] == ["system", "user", "agent"]
     assert item.mixed == ()
-    assert "put in front" in repairs(item)
+    assert "put in front" in repairs_of(item)
 
 
 # sub-agents
@@ -517,7 +498,7 @@ def test_a_sub_agent_that_cannot_be_read_is_left_out_and_named() -> None:
     value["events"][5]["input"][0]["role"] = "narrator"
     item = trace(value)
     assert "subagent_trajectories" not in item.trajectory
-    assert "a sub-agent whose messages cannot be read" in repairs(item)
+    assert "a sub-agent whose messages cannot be read" in repairs_of(item)
 
 
 def test_what_a_tool_asked_a_model_is_no_call_of_a_sub_agent() -> None:
@@ -581,7 +562,7 @@ def test_a_reply_that_was_altered_when_all_was_done_is_as_the_model_wrote_it() -
     assert (step["message"], step["tool_calls"][0]["function_name"]) == ("The first one.", "submit")
     assert step["extra"]["altered"] == {"content": "The first one.\n\nfirst"}
     assert "is_copied_context" not in step
-    assert "as it wrote them" in repairs(item)
+    assert "as it wrote them" in repairs_of(item)
 
 
 def test_a_call_with_other_arguments_is_another_reply() -> None:
@@ -590,7 +571,7 @@ def test_a_call_with_other_arguments_is_another_reply() -> None:
     value["events"][0]["output"]["choices"][0]["message"] = wrote
     item = trace(value)
     assert item.trajectory["steps"][2]["tool_calls"][0]["arguments"] == {"answer": "first"}
-    assert "as it wrote them" in repairs(item)
+    assert "as it wrote them" in repairs_of(item)
 
 
 def test_a_reply_that_a_later_request_held_altered_trains_nobody_and_both_are_kept() -> None:
@@ -600,7 +581,7 @@ def test_a_reply_that_a_later_request_held_altered_trains_nobody_and_both_are_ke
     step = item.trajectory["steps"][2]
     assert (step["message"], step["is_copied_context"]) == ("ANSWER: A", True)
     assert step["extra"]["generated"] == {"content": "The first one."}
-    assert "marked, both kept" in repairs(item)
+    assert "marked, both kept" in repairs_of(item)
     value["events"][1]["input"][2] = SAYS
     step = trace(value).trajectory["steps"][2]
     assert (step["message"], "is_copied_context" in step) == ("The first one.", False)
@@ -732,7 +713,7 @@ def test_a_mock_model_is_none() -> None:
         event["model"] = "mockllm/model"
     item = trace(value)
     assert item.run["demonstration"] is True
-    assert "made by no model" in repairs(item)
+    assert "made by no model" in repairs_of(item)
 
 
 def test_without_a_reply_nothing_is_said_of_the_prompt() -> None:
@@ -828,7 +809,7 @@ def test_a_score_that_is_no_number_is_none_and_survives_by_name() -> None:
     assert b"NaN" in raw
     item = trace(raw)
     assert item.outcome == {"status": "unknown", "checks": {"m": {"value": "NaN"}}}
-    assert "NaN is not JSON: kept as text" in repairs(item)
+    assert "NaN is not JSON: kept as text" in repairs_of(item)
     assert [found.code for found in item.findings] == ["verdict-unread"]
 
 
@@ -899,7 +880,7 @@ def test_an_output_that_is_no_reply_in_the_messages_is_kept() -> None:
 def test_a_sample_without_messages_begins_with_its_input() -> None:
     item = trace(sample(messages=[], events=[], error={"message": "gone"}))
     assert [(step["source"], step["message"]) for step in item.trajectory["steps"]] == [("user", QUESTION)]
-    assert "its input stands in their place" in repairs(item)
+    assert "its input stands in their place" in repairs_of(item)
 
 
 # files
@@ -1086,7 +1067,7 @@ def test_noise_surrogates_and_large_numbers_are_kept() -> None:
 
 def test_a_key_that_stands_twice_is_named() -> None:
     raw = json.dumps(sample()).encode().replace(b'"epoch": 2', b'"epoch": 2, "epoch": 2')
-    assert "duplicate key 'epoch'" in repairs(trace(raw))
+    assert "duplicate key 'epoch'" in repairs_of(trace(raw))
 
 
 ODD: st.SearchStrategy[Any] = st.sampled_from(

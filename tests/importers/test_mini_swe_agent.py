@@ -18,9 +18,8 @@ from tracemark.importers.base import Imported, Record, Refused
 from tracemark.importers.detect import detect
 from tracemark.importers.head import Head
 from tracemark.importers.mini_swe_agent import IMPORTER
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
+from .conftest import record_of, require_valid
 from .make_golden import SAMPLES
 
 HERE = SAMPLES / "mini-swe-agent"
@@ -31,20 +30,12 @@ def sample(name: str) -> Any:
 
 
 def read(value: Any) -> Imported | Refused:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    [item] = IMPORTER.read(Record(raw, "a.traj.json", "a.traj.json"))
+    [item] = IMPORTER.read(record_of(value, "a.traj.json"))
     return item
 
 
 def trace(value: Any) -> Imported:
-    item = read(value)
-    assert isinstance(item, Imported), item
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-    return item
+    return require_valid(read(value))
 
 
 def steps(value: Any) -> list[dict[str, Any]]:

@@ -11,13 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark import digest
-from tracemark.importers.base import Context, Imported, Limits, Record, Refused
+from tracemark.importers.base import Context, Imported, Limits, Refused
 from tracemark.importers.nemo_gym import IMPORTER
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, record_of, require_valid, steps_of
 from .make_golden import SAMPLES
 
 POLICY = "Lend one book to a reader at a time, never more."
@@ -47,36 +44,19 @@ def rollout(
 
 
 def read(value: Any, **limits: Any) -> Imported | Refused:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    [item] = IMPORTER.read(Record(raw, "a.jsonl", "a.jsonl:1", Context(limits=Limits(**limits))))
+    [item] = IMPORTER.read(record_of(value, "a.jsonl:1", context=Context(limits=Limits(**limits))))
     return item
 
 
 def trace(value: Any, **limits: Any) -> Imported:
-    item = read(value, **limits)
-    assert isinstance(item, Imported), item
-    require_valid(item)
-    return item
-
-
-def require_valid(item: Imported) -> None:
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-
-
-def steps(item: Imported) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = item.trajectory["steps"]
-    return found
+    return require_valid(read(value, **limits))
 
 
 def test_input_and_output_are_one_conversation() -> None:
     item = trace(rollout(CALL, OUTPUT, said("Take it."), USER, said("Gladly.")))
-    assert [step["source"] for step in steps(item)] == ["system", "user", "agent", "agent", "user", "agent"]
-    assert steps(item)[2]["tool_calls"][0]["arguments"] == {"book": "b1"}
-    assert steps(item)[2]["observation"]["results"][0]["content"] == "lent"
+    assert [step["source"] for step in steps_of(item)] == ["system", "user", "agent", "agent", "user", "agent"]
+    assert steps_of(item)[2]["tool_calls"][0]["arguments"] == {"book": "b1"}
+    assert steps_of(item)[2]["observation"]["results"][0]["content"] == "lent"
     assert item.trajectory["agent"] == {
         "name": "unknown",
         "version": "unknown",
@@ -87,12 +67,12 @@ def test_input_and_output_are_one_conversation() -> None:
 
 def test_replies_in_the_input_train_nobody() -> None:
     item = trace(rollout(request={"input": [USER, said("Which one?"), USER]}))
-    assert [step.get("is_copied_context") for step in steps(item)] == [None, True, None, None]
+    assert [step.get("is_copied_context") for step in steps_of(item)] == [None, True, None, None]
 
 
 def test_instructions_are_the_first_system_message() -> None:
     item = trace(rollout(request={"instructions": "Be brief.", "input": "May I?"}))
-    assert [(step["source"], step["message"]) for step in steps(item)][:2] == [
+    assert [(step["source"], step["message"]) for step in steps_of(item)][:2] == [
         ("system", "Be brief."),
         ("user", "May I?"),
     ]
@@ -101,7 +81,7 @@ def test_instructions_are_the_first_system_message() -> None:
 
 def test_a_wrapped_agent_is_given_nothing_and_still_speaks() -> None:
     item = trace(rollout(CALL, OUTPUT, request={"input": [], "tools": []}))
-    assert [step["source"] for step in steps(item)] == ["agent"]
+    assert [step["source"] for step in steps_of(item)] == ["agent"]
     assert item.observed == {}
 
 
@@ -159,7 +139,7 @@ def test_a_summary_that_was_asked_for_is_no_reasoning_of_the_model(
     thought = {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Short."}], **item}
     found = trace(rollout(thought, said("Take it."), request=request_))
     assert found.run.get("rendered", False) is is_rendered
-    assert steps(found)[2]["reasoning_content"] == ("Long." if "content" in item else "Short.")
+    assert steps_of(found)[2]["reasoning_content"] == ("Long." if "content" in item else "Short.")
 
 
 def test_calls_at_once_are_a_setting_of_the_runtime() -> None:
@@ -170,10 +150,10 @@ def test_calls_at_once_are_a_setting_of_the_runtime() -> None:
 
 def test_the_usage_of_one_reply_is_its_own_and_that_of_several_is_of_nobody() -> None:
     one = trace(rollout(response={"usage": USAGE}))
-    assert steps(one)[-1]["metrics"]["prompt_tokens"] == 40
-    assert steps(one)[-1]["timestamp"] == "2026-01-09T23:52:29+00:00"
+    assert steps_of(one)[-1]["metrics"]["prompt_tokens"] == 40
+    assert steps_of(one)[-1]["timestamp"] == "2026-01-09T23:52:29+00:00"
     several = trace(rollout(CALL, OUTPUT, said("Take it."), response={"usage": USAGE}))
-    assert not any("metrics" in step for step in steps(several))
+    assert not any("metrics" in step for step in steps_of(several))
     assert several.trajectory["extra"]["response"]["usage"] == USAGE
 
 
@@ -254,7 +234,7 @@ def test_a_row_of_another_shape_is_refused(value: Any, code: str, words: str) ->
 
 
 def test_a_rollout_without_items_is_stored() -> None:
-    [step] = steps(trace(rollout(request={"input": []}, response={"output": []})))
+    [step] = steps_of(trace(rollout(request={"input": []}, response={"output": []})))
     assert step["extra"] == {"event_type": "no-messages"}
 
 

@@ -15,10 +15,10 @@ from tracemark import digest
 from tracemark.importers.base import Context as Around
 from tracemark.importers.base import Imported, Limits, Record, Refused
 from tracemark.importers.openai_chat import IMPORTER, SUCCESS
-from tracemark.model.trace import Outcome, Run, Source
+from tracemark.model.trace import Outcome, Run
 from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, record_of, repairs_of, require_valid
 
 SYSTEM = {"role": "system", "content": "Be exact."}
 USER = {"role": "user", "content": "Where is it?"}
@@ -38,29 +38,17 @@ def answer(content: Any = "on its way", **members: Any) -> dict[str, Any]:
 
 
 def read(value: Any) -> Imported | Refused:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    [item] = IMPORTER.read(Record(raw, "a.jsonl", "a.jsonl:1"))
+    [item] = IMPORTER.read(record_of(value, "a.jsonl:1"))
     return item
 
 
 def trace(value: Any) -> Imported:
-    item = read(value)
-    assert isinstance(item, Imported), item
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-    return item
+    return require_valid(read(value))
 
 
 def steps(*messages: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = trace(list(messages)).trajectory["steps"]
     return found
-
-
-def repairs(item: Imported) -> str:
-    return "; ".join(item.source.get("repairs", []))
 
 
 # messages
@@ -127,7 +115,7 @@ def test_an_image_elsewhere_is_kept_as_json_text() -> None:
     item = trace([{"role": "user", "content": content}])
     [step] = item.trajectory["steps"]
     assert json.loads(step["message"]) == step["extra"]["original_content"] == content
-    assert "written as JSON text" in repairs(item)
+    assert "written as JSON text" in repairs_of(item)
 
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
@@ -218,7 +206,7 @@ def test_the_old_function_call_is_a_call_and_its_answer_is_linked_by_name() -> N
     [result] = step["observation"]["results"]
     assert result["source_call_id"] == "call_2_1"
     assert result["extra"] == {"role": "function", "link": "positional", "name": "look_up"}
-    assert "without an id: numbered" in repairs(item)
+    assert "without an id: numbered" in repairs_of(item)
 
 
 def test_an_id_used_again_is_made_unique_and_each_answer_finds_its_call() -> None:
@@ -229,7 +217,7 @@ def test_an_id_used_again_is_made_unique_and_each_answer_finds_its_call() -> Non
     assert made[1]["tool_calls"][0]["extra"] == {"original_id": "c1"}
     links = [(r["source_call_id"], r["content"]) for step in made for r in step["observation"]["results"]]
     assert links == [("c1", "first"), ("c1#2", "second"), ("c1#3", "third")]
-    assert "made unique" in repairs(item)
+    assert "made unique" in repairs_of(item)
 
 
 def test_answers_without_an_id_are_linked_in_order() -> None:
@@ -249,7 +237,7 @@ def test_an_answer_to_an_earlier_step_stays_where_it_stood_unlinked() -> None:
     item = trace([asks(call()), {"role": "assistant", "content": "wait"}, answer("late")])
     [result] = item.trajectory["steps"][1]["observation"]["results"]
     assert result == {"content": "late", "extra": {"original_call_id": "c1"}}
-    assert "left unlinked" in repairs(item)
+    assert "left unlinked" in repairs_of(item)
 
 
 def test_an_answer_before_its_call_is_held_by_an_empty_system_step() -> None:
@@ -317,7 +305,7 @@ DONE = [USER, {"role": "assistant", "content": "Done."}]
 def test_a_number_written_as_text_is_read_as_one_and_named(members: dict[str, Any], outcome: dict[str, Any]) -> None:
     item = trace({"messages": DONE, **members})
     assert item.outcome == outcome
-    assert f"{outcome['rule']} written as text: read as a number" in repairs(item)
+    assert f"{outcome['rule']} written as text: read as a number" in repairs_of(item)
     assert item.findings == ()
 
 
@@ -327,7 +315,7 @@ def test_a_text_that_is_exactly_a_status_is_one(name: str, word: str) -> None:
     item = trace({"messages": DONE, name: word})
     assert item.outcome == {"status": word, "rule": name}
     assert "extra" not in item.trajectory
-    assert (item.findings, repairs(item)) == ((), "")
+    assert (item.findings, repairs_of(item)) == ((), "")
 
 
 @pytest.mark.parametrize(
@@ -348,7 +336,7 @@ def test_the_words_that_the_table_lists_are_read_in_any_case_and_named(
     members: dict[str, Any], outcome: dict[str, Any], note: str
 ) -> None:
     item = trace({"messages": DONE, **members})
-    assert (item.outcome, repairs(item), item.findings) == (outcome, note, ())
+    assert (item.outcome, repairs_of(item), item.findings) == (outcome, note, ())
     assert "extra" not in item.trajectory
 
 
@@ -393,7 +381,7 @@ def neither_is_read(members: dict[str, Any], said: str) -> None:
     assert item.trajectory["extra"]["record"] == members
     (found,) = item.findings
     assert (found.code, found.severity, found.where) == ("verdict-conflict", "warning", item.where)
-    assert found.message == repairs(item) == f"{said}: neither is read"
+    assert found.message == repairs_of(item) == f"{said}: neither is read"
 
 
 @pytest.mark.parametrize(
@@ -425,7 +413,7 @@ def test_a_verdict_counts_against_its_reward_and_that_they_disagree_is_said(
     item = trace({"messages": DONE, **members})
     assert item.outcome["status"] == status
     assert [(found.code, found.message) for found in item.findings] == [("verdict-conflict", said)]
-    assert said in repairs(item)
+    assert said in repairs_of(item)
 
 
 @pytest.mark.parametrize(
@@ -486,7 +474,7 @@ def test_what_may_be_a_verdict_and_is_not_read_stays_and_is_named(members: dict[
     assert item.trajectory["extra"]["record"] == members
     said = [found.message for found in item.findings]
     assert f"{words}: not read as a verdict" in said
-    assert repairs(item).split("; ") == said
+    assert repairs_of(item).split("; ") == said
     assert {(found.code, found.severity, found.where) for found in item.findings} == {
         ("verdict-unread", "warning", item.where)
     }
@@ -523,7 +511,7 @@ def test_messages_written_as_text_are_read() -> None:
     for messages in (json.dumps([SYSTEM, USER]), [json.dumps(SYSTEM), json.dumps(USER)]):
         item = trace({"messages": messages})
         assert [step["message"] for step in item.trajectory["steps"]] == ["Be exact.", "Where is it?"]
-        assert "messages written as JSON text" in repairs(item)
+        assert "messages written as JSON text" in repairs_of(item)
 
 
 def test_no_tools_are_known_empty_only_in_a_request_that_calls_none() -> None:

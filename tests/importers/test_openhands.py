@@ -20,9 +20,8 @@ from tracemark.importers.base import Imported, Record, Refused
 from tracemark.importers.detect import detect
 from tracemark.importers.head import Head
 from tracemark.importers.openhands import IMPORTER
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
+from .conftest import record_of, require_valid
 from .make_golden import SAMPLES
 
 HERE = SAMPLES / "openhands"
@@ -42,23 +41,12 @@ def sdk() -> list[Any]:
 
 
 def read(value: Any) -> Imported | Refused:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    [item] = IMPORTER.read(Record(raw, "a.json", "a.json", last=True))
-    return item
-
-
-def checked(item: Imported | Refused) -> Imported:
-    assert isinstance(item, Imported), item
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
+    [item] = IMPORTER.read(record_of(value, "a.json", last=True))
     return item
 
 
 def trace(value: Any) -> Imported:
-    return checked(read(value))
+    return require_valid(read(value))
 
 
 def steps(value: Any) -> list[dict[str, Any]]:
@@ -293,7 +281,7 @@ def test_a_row_names_task_model_settings_and_commit() -> None:
 
 def test_rows_are_read_line_by_line() -> None:
     items = of_folder(HERE / "output.jsonl")
-    assert [(checked(item).source["label"], checked(item).where) for item in items] == [
+    assert [(require_valid(item).source["label"], require_valid(item).where) for item in items] == [
         ("output.jsonl", f"output.jsonl:{number}") for number in (1, 2, 3)
     ]
 
@@ -419,7 +407,7 @@ def test_a_configuration_that_its_session_contradicts_is_not_used() -> None:
 
 
 def test_a_conversation_of_the_sdk_is_read_with_its_state() -> None:
-    [item] = map(checked, of_folder(HERE / "sdk"))
+    [item] = map(require_valid, of_folder(HERE / "sdk"))
     made = item.trajectory
     assert [step["source"] for step in made["steps"]] == [
         "system",
@@ -485,7 +473,7 @@ def test_tools_without_schemas_are_kept_and_show_nothing() -> None:
     assert "tool_definitions" not in item.trajectory["agent"]
     assert item.trajectory["steps"][0]["extra"]["tools"][0]["kind"] == "TerminalTool"
     assert "tool_bindings" not in item.observed
-    [lines] = map(checked, of_folder(HERE / "lines"))
+    [lines] = map(require_valid, of_folder(HERE / "lines"))
     assert forms(lines)["tool_bindings"] == {"execute_bash": "schema", "finish": "schema"}
 
 
@@ -509,7 +497,7 @@ def test_reasoning_is_that_of_the_reply() -> None:
 
 
 def test_an_error_ends_a_conversation_unless_it_is_a_limit() -> None:
-    [item] = map(checked, of_folder(HERE / "lines"))
+    [item] = map(require_valid, of_folder(HERE / "lines"))
     assert item.outcome == {"status": "error", "termination": "error: LLMTimeoutError the model did not answer"}
     value = [json.loads(line) for line in (HERE / "lines/events.jsonl").read_text(encoding="utf-8").splitlines()]
     value[-1].update(code="MaxIterationsReached", detail="")
@@ -534,7 +522,7 @@ def test_a_state_of_another_conversation_is_not_used(tmp_path: Path) -> None:
     state = sample("sdk/base_state.json")
     state["last_user_message_id"] = "e-99"
     (tmp_path / "base_state.json").write_text(json.dumps(state), encoding="utf-8")
-    [item] = map(checked, of_folder(tmp_path))
+    [item] = map(require_valid, of_folder(tmp_path))
     assert [found.code for found in item.findings] == ["config-contradicted"]
     assert "session_id" not in item.trajectory
     assert "runtime" not in item.observed
@@ -593,7 +581,7 @@ def test_what_is_no_event_is_kept_beside_the_conversation() -> None:
 
 
 def test_files_of_single_events_are_one_record_and_pages_of_a_cache_none() -> None:
-    [item] = map(checked, of_folder(HERE / "ab12"))
+    [item] = map(require_valid, of_folder(HERE / "ab12"))
     assert item.source["label"] == "events/0.json"
     assert [step["source"] for step in item.trajectory["steps"]] == ["system", "user", "agent", "agent"]
     assert "repairs" not in item.source
@@ -605,7 +593,7 @@ def test_ten_comes_behind_nine(tmp_path: Path) -> None:
     for number in (10, 9, 0):
         event = {"id": number, "source": "user", "action": "message", "args": {"content": str(number)}}
         (tmp_path / f"s_events_{number}.json").write_text(json.dumps(event), encoding="utf-8")
-    [item] = map(checked, of_folder(tmp_path))
+    [item] = map(require_valid, of_folder(tmp_path))
     assert [step["message"] for step in item.trajectory["steps"]] == ["0", "9", "10"]
 
 
@@ -618,7 +606,7 @@ def test_files_of_single_events_in_an_archive_are_no_sessions(tmp_path: Path) ->
     for one in (refused, also):
         assert isinstance(one, Refused)
         assert (one.code, "unpack" in one.message) == ("record-unfit", True)
-    assert len(checked(item).trajectory["steps"]) == 7
+    assert len(require_valid(item).trajectory["steps"]) == 7
 
 
 def test_two_sessions_of_one_folder_are_two_records(tmp_path: Path) -> None:
@@ -637,7 +625,7 @@ def test_envelopes_say_nothing_of_the_session(member: str) -> None:
 
 def test_an_array_of_rows_is_its_rows() -> None:
     raw = json.dumps(rows()).encode()
-    items = [checked(item) for item in IMPORTER.read(Record(raw, "a.json", "a.json"))]
+    items = [require_valid(item) for item in IMPORTER.read(Record(raw, "a.json", "a.json"))]
     assert [item.run["task"] for item in items] == ["one__one-1", "one__one-2", "one__one-3"]
 
 
@@ -648,7 +636,7 @@ def test_a_broken_line_is_refused_and_missed() -> None:
     assert isinstance(first, Refused)
     assert isinstance(second, Refused)
     assert (first.code, first.where, second.code) == ("record-not-json", "a.jsonl:6", "record-truncated")
-    assert checked(item).source["repairs"][0] == "lines that are no JSON: left out"
+    assert require_valid(item).source["repairs"][0] == "lines that are no JSON: left out"
 
 
 # bad input
@@ -768,7 +756,7 @@ def test_a_wrong_type_anywhere_gives_a_trace_or_a_refusal(name: str, data: st.Da
         if not places(value):
             break
     for item in IMPORTER.read(Record(json.dumps(value).encode(), "a.json", "a.json")):
-        assert isinstance(item, Refused) or checked(item)
+        assert isinstance(item, Refused) or require_valid(item)
         assert not isinstance(item, Refused) or item.code != "importer-failed", item.message
 
 
@@ -776,7 +764,7 @@ def test_a_wrong_type_anywhere_gives_a_trace_or_a_refusal(name: str, data: st.Da
 def test_a_file_that_ends_early_gives_traces_or_refusals(name: str, size: int) -> None:
     raw = json.dumps(VALID[name]).encode()[:size]
     for item in IMPORTER.read(Record(raw, "a.json", "a.json", last=True)):
-        assert isinstance(item, Refused) or checked(item)
+        assert isinstance(item, Refused) or require_valid(item)
 
 
 # recognition
@@ -817,7 +805,7 @@ def test_what_only_looks_like_it_is_not_claimed(value: Any) -> None:
 def test_every_real_session_is_read(shared_traces: Path) -> None:
     counts = {}
     for name in SHARED:
-        items = [checked(item) for item in of_folder(shared_traces / name)]
+        items = [require_valid(item) for item in of_folder(shared_traces / name)]
         counts[name] = [(len(item.trajectory["steps"]), item.outcome["status"]) for item in items]
         for item in items:
             Peer.model_validate(json.loads(item.trajectory_bytes))

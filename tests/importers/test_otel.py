@@ -12,13 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark import digest
-from tracemark.importers.base import Imported, Limits, Record, Refused
+from tracemark.importers.base import Imported, Record, Refused
 from tracemark.importers.otel import IMPORTER, SUCCESS
-from tracemark.model.stamp import Stamp
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, record_of, repairs_of, require_valid
 from .otel_made import (
     AGENT,
     ANSWER,
@@ -42,9 +39,8 @@ from .otel_made import (
 Json = dict[str, Any]
 
 
-def read(value: Any, limits: Limits | None = None) -> list[Imported | Refused]:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return list(IMPORTER.read(Record(raw, "a.json", "a.json")))
+def read(value: Any) -> list[Imported | Refused]:
+    return list(IMPORTER.read(record_of(value, "a.json")))
 
 
 def traces(value: Any) -> list[Imported]:
@@ -54,15 +50,6 @@ def traces(value: Any) -> list[Imported]:
     for item in found:
         require_valid(item)
     return found
-
-
-def require_valid(item: Imported) -> None:
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-    Stamp.model_validate({"observed": item.observed})
 
 
 def trace(*spans: Json) -> Imported:
@@ -78,10 +65,6 @@ def refusal(value: Any) -> Refused:
 
 def told(item: Imported) -> list[tuple[str, Any]]:
     return [(step["source"], step["message"]) for step in item.trajectory["steps"]]
-
-
-def repairs(item: Imported) -> str:
-    return "; ".join(item.source.get("repairs", []))
 
 
 # steps
@@ -310,7 +293,7 @@ def test_a_definition_that_was_cut_down_proves_nothing(left_out: str) -> None:
     assert item.trajectory["agent"]["extra"]["tool_definitions"] == [cut, TOOL]
     assert "tool_bindings" not in item.observed
     assert item.content.tools is None
-    assert "without description or parameters" in repairs(item)
+    assert "without description or parameters" in repairs_of(item)
 
 
 def test_an_empty_list_of_tools_is_not_known_to_be_what_was_sent() -> None:
@@ -530,7 +513,7 @@ def test_outermost_agents_are_runs_of_their_own_each_with_its_own_digest() -> No
 def test_a_call_outside_of_the_agents_is_not_theirs() -> None:
     item = trace(*run(), chat(7, [{**ASKED, "parts": [{"type": "text", "content": "A title?"}]}], DONE))
     assert "A title?" not in item.trajectory_bytes.decode()
-    assert "1 model calls outside of the agents' spans: left out" in repairs(item)
+    assert "1 model calls outside of the agents' spans: left out" in repairs_of(item)
 
 
 def test_without_agents_each_conversation_is_a_run() -> None:
@@ -582,7 +565,7 @@ def test_a_call_that_returned_nothing_is_kept() -> None:
 def test_a_span_that_was_exported_twice_is_read_once() -> None:
     item = trace(*run(), run()[1])
     assert told(item) == told(trace(*run()))
-    assert "exported twice" in repairs(item)
+    assert "exported twice" in repairs_of(item)
 
 
 def test_parents_in_a_circle_are_no_agents_of_each_other() -> None:
@@ -655,7 +638,7 @@ def test_spans_of_one_trace_in_several_lines_are_one_run(inbox: Inbox) -> None:
     found = inbox.read()
     assert told(found.only) == told(trace(*run()))
     assert found.only.where == f"a.jsonl#{TRACE}"
-    assert "spans in 4 records of the file" in repairs(found.only)
+    assert "spans in 4 records of the file" in repairs_of(found.only)
 
 
 @given(order=st.permutations(range(4)), cuts=st.sets(st.integers(1, 3)))
@@ -807,13 +790,13 @@ def test_numbers_survive_exactly() -> None:
     [item] = traces(raw)
     attributes = item.trajectory["steps"][-1]["extra"]["span"]["attributes"]
     assert attributes["a"] == 1180591620717411303424
-    assert "NaN" in repairs(item)
+    assert "NaN" in repairs_of(item)
 
 
 def test_what_a_json_text_holds_and_json_has_not_is_named() -> None:
     sent = json.dumps([{**ASKED, "weight": float("nan")}])
     item = trace(span(1, {"gen_ai.input.messages": sent, "gen_ai.output.messages": [DONE]}))
-    assert "NaN" in repairs(item)
+    assert "NaN" in repairs_of(item)
 
 
 def test_a_repeated_attribute_is_kept_under_another_name() -> None:
@@ -824,7 +807,7 @@ def test_a_repeated_attribute_is_kept_under_another_name() -> None:
 
 def test_a_member_that_is_there_twice_is_named() -> None:
     raw = json.dumps(export(*run())).encode().replace(b'"name": "span"', b'"name": "one", "name": "span"', 1)
-    assert repairs(traces(raw)[0])
+    assert repairs_of(traces(raw)[0])
 
 
 def test_nesting_beyond_reason_is_refused() -> None:

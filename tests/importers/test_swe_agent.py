@@ -14,14 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark import digest
-from tracemark.importers.base import Imported, Record, Refused
+from tracemark.importers.base import Imported, Refused
 from tracemark.importers.detect import detect
 from tracemark.importers.head import Head
 from tracemark.importers.swe_agent import IMPORTER
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, record_of, repairs_of, require_valid
 from .make_golden import SAMPLES
 
 HERE = SAMPLES / "swe-agent"
@@ -33,18 +31,7 @@ def sample(name: str) -> Any:
 
 
 def read_all(value: Any) -> list[Imported | Refused]:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return list(IMPORTER.read(Record(raw, "a.traj", "a.traj")))
-
-
-def require_valid(item: Imported | Refused) -> Imported:
-    assert isinstance(item, Imported), item
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-    return item
+    return list(IMPORTER.read(record_of(value, "a.traj")))
 
 
 def trace(value: Any) -> Imported:
@@ -74,10 +61,6 @@ def config(change: Callable[[Any], object]) -> Any:
 
 def forms(item: Imported) -> dict[str, set[str]]:
     return {name: {entry["form"] for entry in entries} for name, entries in item.observed.items()}
-
-
-def repairs(item: Imported) -> str:
-    return "; ".join(item.source.get("repairs", []))
 
 
 # conversation
@@ -177,7 +160,7 @@ def test_a_reply_that_ended_the_run_is_its_last_step() -> None:
     item = trace(changed("text", cut))
     last = item.trajectory["steps"][-1]
     assert (last["source"], last["message"]) == ("agent", "I submit.\n```\nsubmit\n```")
-    assert "taken from the trajectory" in repairs(item)
+    assert "taken from the trajectory" in repairs_of(item)
     assert "original_tool_calls" not in last["extra"]
 
 
@@ -277,7 +260,7 @@ def test_run_facts_come_from_a_confirmed_configuration() -> None:
     }
     assert item.trajectory["extra"]["info"] == sample("calls")["info"]
     assert item.trajectory["extra"]["replay_config"] == json.loads(sample("calls")["replay_config"])
-    assert "JSON text" in repairs(item)
+    assert "JSON text" in repairs_of(item)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +289,7 @@ def test_without_a_word_nothing_is_known_of_the_end(word: Any) -> None:
 def test_a_run_without_tokens_was_made_by_no_model() -> None:
     item = trace(changed("text", lambda value: value["info"]["model_stats"].update(tokens_sent=0, tokens_received=0)))
     assert item.run["demonstration"] is True
-    assert "by no model" in repairs(item)
+    assert "by no model" in repairs_of(item)
     assert "demonstration" not in trace(sample("text")).run
     assert "demonstration" not in trace(sample("history-only")).run
 
@@ -548,9 +531,9 @@ def test_orphans_and_calls_as_text_are_kept() -> None:
         value["history"].insert(3, {"role": "tool", "content": "early", "tool_call_ids": ["c1"]})
 
     item = trace(changed("calls", disorder))
-    assert "in front of which no agent spoke" in repairs(item)
-    assert "answers to no open call" in repairs(item)
-    assert "tool calls written as JSON text" in repairs(item)
+    assert "in front of which no agent spoke" in repairs_of(item)
+    assert "answers to no open call" in repairs_of(item)
+    assert "tool calls written as JSON text" in repairs_of(item)
     assert b'"tool_call_ids":["nobody","c1"]' in item.trajectory_bytes
 
 

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark import digest
-from tracemark.importers.base import Context, Imported, Limits, Record, Refused
+from tracemark.importers.base import Context, Imported, Limits, Refused
 from tracemark.importers.detect import detect
 from tracemark.importers.head import Head
 from tracemark.importers.tau2 import IMPORTER
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, record_of, require_valid
 from .make_golden import SAMPLES
 
 RESULTS: dict[str, Any] = json.loads((SAMPLES / "tau2" / "results.json").read_text(encoding="utf-8"))
@@ -34,26 +31,14 @@ def around(**info: Any) -> dict[str, Any]:
 
 
 def read(value: Any, members: Any = None, **limits: Any) -> Imported | Refused:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
     context = Context(limits=Limits(**limits))
     known = around() if members is None else members
-    [item] = IMPORTER.read(Record(raw, "a.json", "a.json#0", context, around=known))
+    [item] = IMPORTER.read(record_of(value, "a.json#0", context=context, around=known))
     return item
 
 
 def trace(value: Any, members: Any = None, **limits: Any) -> Imported:
-    item = read(value, members, **limits)
-    assert isinstance(item, Imported), item
-    require_valid(item)
-    return item
-
-
-def require_valid(item: Imported) -> None:
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
+    return require_valid(read(value, members, **limits))
 
 
 # facts

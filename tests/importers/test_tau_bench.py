@@ -10,13 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark import digest
-from tracemark.importers.base import Context, Imported, Limits, Record, Refused
+from tracemark.importers.base import Context, Imported, Limits, Refused
 from tracemark.importers.tau_bench import IMPORTER
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, record_of, repairs_of, require_valid
 from .make_golden import SAMPLES
 
 SYSTEM = {"role": "system", "content": "# Library desk policy"}
@@ -45,28 +42,12 @@ def run(*traj: Any, **members: Any) -> dict[str, Any]:
 
 
 def read(value: Any, **limits: Any) -> Imported | Refused:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    [item] = IMPORTER.read(Record(raw, "a.json", "a.json#0", Context(limits=Limits(**limits))))
+    [item] = IMPORTER.read(record_of(value, "a.json#0", context=Context(limits=Limits(**limits))))
     return item
 
 
 def trace(value: Any, **limits: Any) -> Imported:
-    item = read(value, **limits)
-    assert isinstance(item, Imported), item
-    require_valid(item)
-    return item
-
-
-def require_valid(item: Imported) -> None:
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-
-
-def repairs(item: Imported) -> str:
-    return "; ".join(item.source.get("repairs", []))
+    return require_valid(read(value, **limits))
 
 
 # runs
@@ -127,7 +108,7 @@ def test_a_run_that_failed_before_its_first_message_is_stored() -> None:
     assert item.outcome == {"status": "error", "reward": 0.0, "rule": "info.error"}
     assert item.trajectory["extra"] == {"info": {"error": "rate limit", "traceback": "Traceback"}}
     assert (item.observed, list(item.content.messages)) == ({}, [])
-    assert "without messages" in repairs(item)
+    assert "without messages" in repairs_of(item)
 
 
 def test_what_has_no_place_is_kept() -> None:
@@ -142,7 +123,7 @@ def test_an_id_used_twice_is_made_unique_and_each_answer_finds_its_call() -> Non
     item = trace(run(call(), answer("first"), call(), answer("second")))
     links = [step["observation"]["results"][0] for step in item.trajectory["steps"]]
     assert [(link["source_call_id"], link["content"]) for link in links] == [("c1", "first"), ("c1#2", "second")]
-    assert "made unique" in repairs(item)
+    assert "made unique" in repairs_of(item)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +152,7 @@ def test_odd_values_survive() -> None:
     assert item.trajectory["steps"][1]["observation"]["results"][0]["extra"]["original_call_id"] == "c9"
     assert b"1180591620717411303424" in item.trajectory_bytes
     doubled = trace(b'{"task_id": 1, "task_id": 2, "reward": NaN, "traj": [{"role": "user", "content": "a"}]}')
-    assert "duplicate" in repairs(doubled)
+    assert "duplicate" in repairs_of(doubled)
 
 
 # demonstrations

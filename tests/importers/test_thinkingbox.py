@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark import digest
 from tracemark.exporters import rewritten
-from tracemark.importers.base import Context, Imported, Limits, Record, Refused
+from tracemark.importers.base import Context, Imported, Limits, Refused
 from tracemark.importers.thinkingbox import IMPORTER
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
+from .conftest import record_of, require_valid, steps_of
 from .make_golden import SAMPLES
 
 TOOL = {"name": "find", "description": "Find.", "input_schema": {"type": "object"}, "is_end_turn": False}
@@ -54,29 +52,12 @@ def attempt(*messages: Any, **members: Any) -> dict[str, Any]:
 
 
 def read(value: Any, **limits: Any) -> Imported | Refused:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    [item] = IMPORTER.read(Record(raw, "a.jsonl", "a.jsonl:1", Context(limits=Limits(**limits))))
+    [item] = IMPORTER.read(record_of(value, "a.jsonl:1", context=Context(limits=Limits(**limits))))
     return item
 
 
 def trace(value: Any, **limits: Any) -> Imported:
-    item = read(value, **limits)
-    assert isinstance(item, Imported), item
-    require_valid(item)
-    return item
-
-
-def require_valid(item: Imported) -> None:
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-
-
-def steps(item: Imported) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = item.trajectory["steps"]
-    return found
+    return require_valid(read(value, **limits))
 
 
 # messages
@@ -85,7 +66,7 @@ def steps(item: Imported) -> list[dict[str, Any]]:
 def test_reasoning_text_and_calls_of_one_reply_are_one_step() -> None:
     thought, said = text("assistant", "Both.", tag="think"), text("assistant", "One moment.", tag="text")
     item = trace(attempt(USER, thought, said, at_once(call("k1"), call("k2")), response("k1"), response("k2")))
-    [_, step] = steps(item)
+    [_, step] = steps_of(item)
     assert (step["reasoning_content"], step["message"]) == ("Both.", "One moment.")
     assert [one["tool_call_id"] for one in step["tool_calls"]] == ["k1", "k2"]
     assert [one["source_call_id"] for one in step["observation"]["results"]] == ["k1", "k2"]
@@ -94,32 +75,32 @@ def test_reasoning_text_and_calls_of_one_reply_are_one_step() -> None:
 
 def test_what_stands_behind_a_response_is_another_reply() -> None:
     item = trace(attempt(USER, call("k1"), response("k1"), call("k2"), response("k2"), text("assistant", "Here.")))
-    assert [step["source"] for step in steps(item)] == ["user", "agent", "agent", "agent"]
+    assert [step["source"] for step in steps_of(item)] == ["user", "agent", "agent", "agent"]
 
 
 def test_two_texts_are_two_replies() -> None:
     item = trace(attempt(USER, text("assistant", "One."), text("assistant", "Two.")))
-    assert [step["message"] for step in steps(item)] == ["Where is o1?", "One.", "Two."]
+    assert [step["message"] for step in steps_of(item)] == ["Where is o1?", "One.", "Two."]
 
 
 def test_reasoning_behind_a_text_belongs_to_what_follows() -> None:
     item = trace(attempt(USER, text("assistant", "One."), text("assistant", "Hm.", tag="think"), call(), response()))
-    assert [step.get("reasoning_content") for step in steps(item)] == [None, None, "Hm."]
+    assert [step.get("reasoning_content") for step in steps_of(item)] == [None, None, "Hm."]
 
 
 def test_reasoning_alone_is_a_reply_without_a_text() -> None:
     item = trace(attempt(USER, text("assistant", "Hm.", tag="think"), text("assistant", "", is_dummy=True)))
-    [_, step] = steps(item)
+    [_, step] = steps_of(item)
     assert (step["reasoning_content"], step["message"]) == ("Hm.", "")
     assert step["extra"] == {"metadata": {"is_dummy": True}}
-    assert steps(trace(attempt(USER, text("assistant", "Hm.", tag="think"))))[1]["message"] == ""
+    assert steps_of(trace(attempt(USER, text("assistant", "Hm.", tag="think"))))[1]["message"] == ""
 
 
 def test_no_member_of_a_message_is_lost() -> None:
     think = {**text("assistant", "Hm.", tag="think"), "mood": "calm"}
     said = {**text("assistant", "Here."), "reasoning_content": "Aha."}
     calls = {"T": "ParallelToolCall", "tool_calls": [call()], "metadata": {"ms": 3}, "mode": "fast"}
-    step = steps(trace(attempt(USER, think, said, calls)))[1]
+    step = steps_of(trace(attempt(USER, think, said, calls)))[1]
     assert step["reasoning_content"] == "Hm."
     assert step["extra"]["reasoning_metadata"] == [{"mood": "calm"}]
     assert step["extra"]["original_reasoning_content"] == "Aha."
@@ -128,14 +109,14 @@ def test_no_member_of_a_message_is_lost() -> None:
 
 def test_an_answer_that_the_program_made_trains_nobody() -> None:
     item = trace(attempt(USER, call(), response(), text("assistant", "Your order is here.", tag="direct")))
-    made = steps(item)[2]
+    made = steps_of(item)[2]
     assert (made["is_copied_context"], made["llm_call_count"]) == (True, 0)
     assert made["extra"] == {"metadata": {"tag": "direct"}}
 
 
 def test_a_call_that_was_not_understood_is_marked() -> None:
     item = trace(attempt(USER, call(arguments={}, metadata={"error": "no JSON"}), response()))
-    [made] = steps(item)[1]["tool_calls"]
+    [made] = steps_of(item)[1]["tool_calls"]
     assert made["extra"] == {"metadata": {"error": "no JSON"}, "original_call": "no JSON"}
     assert rewritten.in_call(made)
 
@@ -143,7 +124,7 @@ def test_a_call_that_was_not_understood_is_marked() -> None:
 def test_messages_are_told_apart_without_their_kind() -> None:
     bare = [{name: value for name, value in one.items() if name != "T"} for one in (USER, at_once(call()), response())]
     item = trace(attempt(*bare, {"name": "find", "arguments": {}, "id": "k9"}))
-    assert [step["source"] for step in steps(item)] == ["user", "agent", "agent"]
+    assert [step["source"] for step in steps_of(item)] == ["user", "agent", "agent"]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +197,7 @@ def test_a_result_that_its_reward_contradicts_counts_and_is_named() -> None:
 def test_each_reply_gets_what_its_call_cost() -> None:
     usage = [{"input_tokens": 30, "output_tokens": 9}, {"input_tokens": 60, "output_tokens": 2}]
     item = trace(attempt(USER, call(), response(), text("assistant", "Here."), usage=usage))
-    assert [step["metrics"]["prompt_tokens"] for step in steps(item)[1:]] == [30, 60]
+    assert [step["metrics"]["prompt_tokens"] for step in steps_of(item)[1:]] == [30, 60]
     assert "record" in item.trajectory["extra"]
     assert "usage" not in item.trajectory["extra"]["record"]
 
@@ -243,7 +224,7 @@ def test_effects_are_kept_and_repeated_messages_are_not() -> None:
 
 
 def test_an_attempt_that_was_skipped_is_stored() -> None:
-    [step] = steps(trace({**attempt(), "messages": [], "finish_reason": "skipped"}))
+    [step] = steps_of(trace({**attempt(), "messages": [], "finish_reason": "skipped"}))
     assert step["extra"] == {"event_type": "no-messages"}
 
 

@@ -11,15 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark import digest
 from tracemark.importers import verifiers_graph
 from tracemark.importers.base import Context as Around
-from tracemark.importers.base import Imported, Limits, Record, Refused
+from tracemark.importers.base import Imported, Limits, Refused
 from tracemark.importers.verifiers import IMPORTER
-from tracemark.model.trace import Outcome, Run, Source
-from tracemark.model.trajectory import problems
 
-from .conftest import Inbox
+from .conftest import Inbox, record_of, require_valid, steps_of
 from .make_golden import SAMPLES
 
 SYSTEM = {"role": "system", "content": "Answer questions about a library."}
@@ -69,17 +66,11 @@ def episode(*traces: Any, **members: Any) -> dict[str, Any]:
 
 
 def read(value: Any, **limits: Any) -> list[Imported | Refused]:
-    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return list(IMPORTER.read(Record(raw, "a.jsonl", "a.jsonl:1", Around(limits=Limits(**limits)))))
+    return list(IMPORTER.read(record_of(value, "a.jsonl:1", context=Around(limits=Limits(**limits)))))
 
 
 def traces(value: Any, **limits: Any) -> list[Imported]:
-    found = []
-    for item in read(value, **limits):
-        assert isinstance(item, Imported), item
-        require_valid(item)
-        found.append(item)
-    return found
+    return [require_valid(item) for item in read(value, **limits)]
 
 
 def trace(value: Any, **limits: Any) -> Imported:
@@ -91,19 +82,6 @@ def refusal(value: Any) -> Refused:
     [item] = read(value)
     assert isinstance(item, Refused)
     return item
-
-
-def require_valid(item: Imported) -> None:
-    assert problems(item.trajectory) == []
-    assert item.trajectory_bytes == digest.canonical(item.trajectory)
-    Run.model_validate(item.run)
-    Outcome.model_validate(item.outcome)
-    Source.model_validate(item.source)
-
-
-def steps(item: Imported) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = item.trajectory["steps"]
-    return found
 
 
 def codes(item: Imported) -> list[str]:
@@ -119,7 +97,7 @@ def schemas(item: Imported) -> list[str]:
 
 def test_prompt_and_completion_are_one_conversation() -> None:
     item = trace(row())
-    assert [step["source"] for step in steps(item)] == ["system", "user", "agent"]
+    assert [step["source"] for step in steps_of(item)] == ["system", "user", "agent"]
     assert item.run["task"] == "3"
     [shown] = item.observed["prompt_templates"]
     assert (shown["part"], shown["form"]) == ("system", "rendered")
@@ -127,8 +105,8 @@ def test_prompt_and_completion_are_one_conversation() -> None:
 
 def test_what_a_simulated_user_says_stands_between_the_replies() -> None:
     item = trace(row(SAID, {"role": "user", "content": "Too high."}, SAID))
-    assert [step["source"] for step in steps(item)] == ["system", "user", "agent", "user", "agent"]
-    assert not any("is_copied_context" in step for step in steps(item))
+    assert [step["source"] for step in steps_of(item)] == ["system", "user", "agent", "user", "agent"]
+    assert not any("is_copied_context" in step for step in steps_of(item))
 
 
 def test_calls_written_as_texts_are_read_and_answers_without_an_id_are_linked_in_order() -> None:
@@ -138,7 +116,7 @@ def test_calls_written_as_texts_are_read_and_answers_without_an_id_are_linked_in
     ]
     answers = [{"role": "tool", "content": text, "tool_calls": None} for text in ("12", "7")]
     item = trace(row({"role": "assistant", "content": "", "tool_calls": calls}, *answers, SAID))
-    step = steps(item)[2]
+    step = steps_of(item)[2]
     assert [call["arguments"] for call in step["tool_calls"]] == [{"shelf": "A"}] * 2
     linked = [(result["source_call_id"], result["content"]) for result in step["observation"]["results"]]
     assert linked == [("c1", "12"), ("c2", "7")]
@@ -151,7 +129,7 @@ def test_calls_written_as_texts_are_read_and_answers_without_an_id_are_linked_in
 
 def test_what_the_assistant_said_in_the_prompt_trains_nobody() -> None:
     item = trace(row(prompt=[SYSTEM, USER, SAID, USER]))
-    supplied, own = (step for step in steps(item) if step["source"] == "agent")
+    supplied, own = (step for step in steps_of(item) if step["source"] == "agent")
     assert (supplied["is_copied_context"], supplied["llm_call_count"]) == (True, 0)
     assert "is_copied_context" not in own
     assert len(item.content.messages) == 4
@@ -221,18 +199,18 @@ def test_a_reward_of_another_scale_gives_no_status() -> None:
 def test_a_rollout_without_a_reply_is_stored_and_has_nothing_to_train_on() -> None:
     item = trace(row(completion=[]))
     assert item.outcome["status"] == "success"
-    assert [step["source"] for step in steps(item)] == ["system", "user"]
+    assert [step["source"] for step in steps_of(item)] == ["system", "user"]
 
 
 @pytest.mark.parametrize("prompt", [None, []])
 def test_a_rollout_without_messages_is_stored(prompt: Any) -> None:
-    [step] = steps(trace(row(prompt=prompt, completion=None)))
+    [step] = steps_of(trace(row(prompt=prompt, completion=None)))
     assert step["extra"] == {"event_type": "no-messages"}
 
 
 def test_a_users_message_whose_image_was_lost_is_marked() -> None:
     item = trace(row(prompt=[{"role": "user", "content": ""}]))
-    assert steps(item)[0]["extra"] == {"message_missing": True}
+    assert steps_of(item)[0]["extra"] == {"message_missing": True}
     assert "nothing in it" in item.source["repairs"][0]
 
 
@@ -316,7 +294,7 @@ def test_a_row_of_another_shape_is_refused(members: dict[str, Any], code: str, w
 
 def test_messages_may_be_one_json_text() -> None:
     item = trace(row(prompt=json.dumps([USER]), completion=json.dumps([SAID])))
-    assert [step["source"] for step in steps(item)] == ["user", "agent"]
+    assert [step["source"] for step in steps_of(item)] == ["user", "agent"]
 
 
 def test_an_array_of_rows_is_read_row_by_row() -> None:
@@ -328,7 +306,7 @@ def test_an_array_of_rows_is_read_row_by_row() -> None:
 
 def test_a_path_of_nodes_is_a_conversation() -> None:
     item = trace(episode(graph()))
-    assert [step["source"] for step in steps(item)] == ["system", "user", "agent"]
+    assert [step["source"] for step in steps_of(item)] == ["system", "user", "agent"]
     assert item.trajectory["session_id"] == "t1"
     assert "trajectory_id" not in item.trajectory
     assert item.trajectory["agent"] == {"name": "desk", "version": "1.0.0", "model_name": "small-1"}
@@ -349,7 +327,9 @@ def test_text_that_no_call_gave_trains_nobody_whatever_its_role() -> None:
     thought = {**SAID, "reasoning_content": "Hm."}
     item = trace(graph(node(None, USER), node(0, SAID), node(1, thought), node(2, USER), node(3, SAID, sampled=True)))
     said = [
-        (step.get("is_copied_context"), step.get("llm_call_count")) for step in steps(item) if step["source"] == "agent"
+        (step.get("is_copied_context"), step.get("llm_call_count"))
+        for step in steps_of(item)
+        if step["source"] == "agent"
     ]
     assert said == [(True, 0), (True, None), (None, None)]
 
@@ -357,7 +337,7 @@ def test_text_that_no_call_gave_trains_nobody_whatever_its_role() -> None:
 def test_sampled_must_be_true_to_count() -> None:
     for odd in (None, 1, "true"):
         item = trace(graph(node(None, USER), {**node(0, SAID), "sampled": odd}))
-        assert steps(item)[1]["is_copied_context"] is True
+        assert steps_of(item)[1]["is_copied_context"] is True
 
 
 def test_replies_that_a_handler_rewrote_train_nobody() -> None:
@@ -383,7 +363,7 @@ def test_each_leaf_is_a_run_of_its_own() -> None:
     other = {"role": "system", "content": "Summarise."}
     nodes = [*NODES, node(1, {**SAID, "content": "Ten."}, sampled=True), node(None, other), node(4, SAID, sampled=True)]
     found = traces(episode(graph(*nodes, tools=[TOOL])))
-    assert [[step["message"] for step in steps(item)][-1] for item in found] == ["Twelve.", "Ten.", "Twelve."]
+    assert [[step["message"] for step in steps_of(item)][-1] for item in found] == ["Twelve.", "Ten.", "Twelve."]
     assert [item.trajectory["trajectory_id"] for item in found] == ["t1#0", "t1#1", "t1#2"]
     assert {item.trajectory["session_id"] for item in found} == {"t1"}
     assert len({item.source["raw"] for item in found}) == 3
@@ -432,7 +412,7 @@ def test_a_call_gives_its_reply_model_tokens_and_cost() -> None:
     failed = {"error": {"type": "Timeout"}}
     reply = node(1, SAID, sampled=True, token_ids=[1, 2, 3], mask=[False, True, True], logprobs=[-0.5, -1.0])
     item = trace(graph(*NODES[:2], reply, calls=[failed, call]))
-    step = steps(item)[2]
+    step = steps_of(item)[2]
     assert step["model_name"] == "small-1-2026"
     assert step["metrics"] == {
         "prompt_tokens": 20,
@@ -452,23 +432,23 @@ def test_a_call_gives_its_reply_model_tokens_and_cost() -> None:
 
 def test_probabilities_of_another_number_than_tokens_are_kept_as_they_are() -> None:
     reply = node(1, SAID, sampled=True, token_ids=[1, 2], mask=[True, True], logprobs=[-0.5])
-    step = steps(trace(graph(*NODES[:2], reply)))[2]
+    step = steps_of(trace(graph(*NODES[:2], reply)))[2]
     assert step["metrics"] == {"completion_token_ids": [1, 2]}
     assert step["extra"]["node"] == {"logprobs": [-0.5]}
 
 
 def test_tokens_that_are_none_are_kept_as_they_are() -> None:
     for odd in ({"logprobs": [-0.5, "x"]}, {"logprobs": [-0.5, None]}):
-        step = steps(trace(graph(*NODES[:2], node(1, SAID, sampled=True, token_ids=[1, 2], mask=[True, True], **odd))))[
-            2
-        ]
+        step = steps_of(
+            trace(graph(*NODES[:2], node(1, SAID, sampled=True, token_ids=[1, 2], mask=[True, True], **odd)))
+        )[2]
         assert (step["metrics"], step["extra"]["node"]) == ({"completion_token_ids": [1, 2]}, odd)
     for odd in (
         {"token_ids": [1, 2], "mask": [True]},
         {"token_ids": [1, "2"], "mask": [True, True]},
         {"token_ids": [1], "mask": [1]},
     ):
-        step = steps(trace(graph(*NODES[:2], node(1, SAID, sampled=True, **odd))))[2]
+        step = steps_of(trace(graph(*NODES[:2], node(1, SAID, sampled=True, **odd))))[2]
         assert ("metrics" in step, step["extra"]["node"]) == (False, odd)
 
 
@@ -565,7 +545,7 @@ def test_a_star_of_long_branches_is_refused_before_it_is_unrolled(monkeypatch: p
 
 def test_a_long_path_is_read() -> None:
     nodes = [node(index - 1 if index else None, USER) for index in range(5_000)]
-    assert len(steps(trace(graph(*nodes)))) == 5_000
+    assert len(steps_of(trace(graph(*nodes)))) == 5_000
 
 
 # recognition
