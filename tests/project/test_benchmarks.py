@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tracemark.importers import source
+from tracemark.importers.base import Imported
 
 ROOT = Path(__file__).parents[2]
 TRACES = 240
@@ -30,3 +34,41 @@ def test_the_measurement_reports_every_figure_of_its_page(tmp_path: Path) -> Non
 
 def _name(line: str) -> str:
     return re.split(r"  +", line)[0]
+
+
+@pytest.mark.parametrize("kind", ["claude-code", "otel-genai"])
+def test_what_is_written_in_another_format_is_the_same_run(tmp_path: Path, kind: str) -> None:
+    for script, *arguments in (
+        ("make_traces.py", "6", str(tmp_path / "made")),
+        ("make_formats.py", str(tmp_path / "made" / "inbox"), str(tmp_path)),
+    ):
+        subprocess.run([sys.executable, str(ROOT / "benchmarks" / script), *arguments], check=True, capture_output=True)
+    # a session of Claude Code holds no system prompt
+    place, hidden = {"claude-code": ("claude-code", "system"), "otel-genai": ("otel-genai.jsonl", "")}[kind]
+    said = sorted(_said(tmp_path / "made" / "inbox", "atif", hidden))
+    assert len(said) == 6
+    assert sorted(_said(tmp_path / place, kind, hidden)) == said
+
+
+def _said(place: Path, name: str, hidden: str = "") -> Iterator[str]:
+    """Yield the steps of each trace: who says what, what is called with what, and what came back."""
+    for job in source.plan([place]).jobs:
+        for trace in source.read(job):
+            assert isinstance(trace, Imported), trace
+            assert trace.source["format"] == name
+            steps = [step for step in trace.trajectory["steps"] if step["source"] != hidden]
+            yield repr(
+                [
+                    (
+                        step["source"],
+                        step["message"],
+                        step.get("reasoning_content"),
+                        [
+                            (call["function_name"], sorted(call["arguments"].items()))
+                            for call in step.get("tool_calls", ())
+                        ],
+                        [result["content"] for result in step.get("observation", {"results": ()})["results"]],
+                    )
+                    for step in steps
+                ]
+            )

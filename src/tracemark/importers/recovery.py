@@ -12,6 +12,7 @@ that an importer adds up what it finds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from tracemark import digest
@@ -83,9 +84,14 @@ def tools_key(tools: Any) -> bytes:
 
     A definition that cannot be read counts as it stands, and so does what is no list.
     """
-    if not isinstance(tools, list):
-        return digest.canonical(tools, finite=True)
-    return digest.canonical(sorted(map(_tool_key, tools)), finite=True)
+    return _tools_key(digest.canonical(tools, finite=True))
+
+
+@lru_cache(maxsize=8)
+def _tools_key(written: bytes) -> bytes:
+    """Return `tools_key` of canonical JSON; the few last ones are kept, as every call of a run offers the same."""
+    tools = digest.load_canonical(written)
+    return digest.canonical(sorted(map(_tool_key, tools)), finite=True) if isinstance(tools, list) else written
 
 
 def _tool_key(tool: Any) -> str:
