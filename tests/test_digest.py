@@ -42,6 +42,14 @@ class TestCanonical:
     def test_integers_and_floats_stay_apart(self):
         assert digest.canonical([25, 25.0]) == b"[25,25.0]"
 
+    @pytest.mark.parametrize(("one", "other"), [(1, True), (25, 25.0), ([{"n": 0}], [{"n": False}])])
+    def test_what_python_takes_for_equal_is_not_the_same_json(self, one, other):
+        assert one == other
+        assert not digest.equal(one, other)
+
+    def test_the_order_of_members_is_nothing(self):
+        assert digest.equal({"a": [1], "b": None}, {"b": None, "a": [1]})
+
     def test_integers_beyond_64_bits_keep_all_digits(self):
         assert digest.canonical({"n": 2**64}) == b'{"n":18446744073709551616}'
         assert digest.canonical(-(2**63) - 1) == b"-9223372036854775809"

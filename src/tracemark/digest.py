@@ -120,6 +120,16 @@ def load_canonical(line: bytes) -> JSON:
     return exact_json.read(line).value
 
 
+def equal(one: JSON, other: JSON) -> bool:
+    """Return whether two values are the same JSON: Python takes `true` for 1, and 25 for 25.0.
+
+    Raises:
+        TypeError: for a type that JSON has not.
+        ValueError: for NaN or an infinity.
+    """
+    return canonical(one) == canonical(other)
+
+
 def sha256(data: bytes) -> str:
     """Return the SHA-256 of `data` as 64 lower-case hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()

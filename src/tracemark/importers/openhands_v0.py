@@ -133,7 +133,7 @@ class Events:
     def _system(self, event: dict[str, Any], args: Mapping[str, Any]) -> None:
         known = {name: args.get(name) for name in _IDENTITY}
         first = self.facts.system
-        if first is not None and digest.canonical(first) == digest.canonical(known):
+        if first is not None and digest.equal(first, known):
             self.story.note({"id": event.get("id"), "action": "system", "says": "the same again"})
             return
         rest = {**_told(event), "args": without_null(args, *_IDENTITY) or None}

@@ -275,7 +275,7 @@ class _Trace:
         found, repairs = [], list[str]()
         for span in spans:
             other = known.setdefault(span.span_id, span) if span.span_id is not None else span
-            if other is not span and digest.canonical(other.entry.span) == digest.canonical(span.entry.span):
+            if other is not span and digest.equal(other.entry.span, span.entry.span):
                 repairs = ["spans that were exported twice: read once"]
             else:
                 found.append(span)

@@ -339,9 +339,9 @@ def _role(one: Any) -> Any:
 
 def _left_of_request(request: dict[str, Any], known: Mapping[str, Any], tools: list[Any] | None) -> dict[str, Any]:
     """Return the members of the API's request that are said nowhere else."""
-    if tools is not None and "tools" in request and _same(request["tools"], tools):
+    if tools is not None and "tools" in request and digest.equal(request["tools"], tools):
         del request["tools"]
-    return {name: value for name, value in request.items() if not (name in known and _same(value, known[name]))}
+    return {name: value for name, value in request.items() if not (name in known and digest.equal(value, known[name]))}
 
 
 def _invocation(span: Span) -> dict[str, Any]:
@@ -358,7 +358,3 @@ def _invocation(span: Span) -> dict[str, Any]:
 def _parameters(span: Span, said: Mapping[str, Any]) -> dict[str, Any]:
     found = {name.removeprefix(REQUEST): plain(span.raw[name]) for name in span.under(REQUEST) if name not in ASKED}
     return {name: value for name, value in {**found, **said}.items() if value is not None}
-
-
-def _same(one: Any, other: Any) -> bool:
-    return digest.canonical(one) == digest.canonical(other)

@@ -122,7 +122,7 @@ def _draft(document: Document, success_reward: float) -> Draft:
     if session is not None:
         trajectory["session_id"] = session
     context = rest.get("test_context")
-    if isinstance(context, dict) and "messages" in context and _same(context["messages"], messages):
+    if isinstance(context, dict) and "messages" in context and digest.equal(context["messages"], messages):
         rest["test_context"] = {name: member for name, member in context.items() if name != "messages"}
     if rest:
         trajectory["extra"] = {"record": rest}
@@ -193,10 +193,6 @@ def _outcome(rest: dict[str, Any], success_reward: float) -> tuple[dict[str, Any
     if isinstance(rest.get("finish_reason"), str):
         outcome["termination"] = rest.pop("finish_reason")
     return outcome, None if outcome["status"] == "error" else doubt
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one == other and digest.canonical(one) == digest.canonical(other)
 
 
 IMPORTER = ThinkingBoxImporter()
