@@ -39,6 +39,7 @@ from typing import Any
 
 from tracemark.findings import finding
 from tracemark.importers import recorded_config, recovery
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit, refuse
 from tracemark.importers.content import text_of
 from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
@@ -49,7 +50,7 @@ from tracemark.importers.members import mapping
 from tracemark.importers.mini_swe_agent_turns import Turns
 from tracemark.importers.recorded_config import Judgement, Prompt
 from tracemark.importers.recovery import Entry
-from tracemark.importers.usage import is_number
+from tracemark.importers.usage import totals_of
 from tracemark.model.atif import VERSION
 
 SUCCESS = (
@@ -77,6 +78,7 @@ _BARE = re.compile(rb'\s*\[\s*\{[^\[\]{}]*?"role"\s*:\s*"')
 _PROMPTS = {"system": "system_template", "instance": "instance_template"}
 _TYPES = ("agent_type", "model_type", "environment_type")
 _FAULTS = ("traceback", "exception_str")
+_TOTALS = {"instance_cost": "total_cost_usd"}
 _PATHS = ("output_path",)
 _OF_MODEL = ("action_regex", "multimodal_regex")
 _OF_REQUESTS = ("parallel_tool_calls", "stop", "tool_choice")
@@ -170,8 +172,9 @@ def _draft(document: Document) -> Draft:
     if turns.is_summarised:
         run["rendered"] = True
         repairs.append("reasoning of which only a summary is there: the trace counts as rendered")
-    trajectory = {"schema_version": VERSION, "agent": _agent(info, run), "steps": turns.steps}
-    metrics = _final_metrics(mapping(info.get("model_stats")))
+    agent = named_agent("mini-swe-agent", info.get("mini_version"), run)
+    trajectory = {"schema_version": VERSION, "agent": agent, "steps": turns.steps}
+    metrics = totals_of(mapping(info.get("model_stats")), _TOTALS)
     if metrics:
         trajectory["final_metrics"] = metrics
     if turns.exits:
@@ -202,24 +205,6 @@ def _run(rest: dict[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     if labels:
         run["environment"] = labels
     return run
-
-
-def _agent(info: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
-    version = info.get("mini_version")
-    agent = {"name": "mini-swe-agent", "version": version if isinstance(version, str) else "unknown"}
-    if "model" in run:
-        agent["model_name"] = run["model"]["name"]
-    return agent
-
-
-def _final_metrics(stats: Mapping[str, Any]) -> dict[str, Any]:
-    metrics: dict[str, Any] = {}
-    left = dict(stats)
-    if is_number(left.get("instance_cost")):
-        metrics["total_cost_usd"] = left.pop("instance_cost")
-    if left:
-        metrics["extra"] = left
-    return metrics
 
 
 def _outcome(info: Mapping[str, Any], ending: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from tracemark import digest
 from tracemark.findings import finding
 from tracemark.harness.tools import read_tools
 from tracemark.importers import recovery, supplied, unspoken
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit, refuse
 from tracemark.importers.content import text_of
 from tracemark.importers.conversation import Conversation, NotMessagesError, UnknownRoleError, time_text
@@ -143,7 +144,8 @@ def _draft(document: Document, success_reward: float) -> Draft:
     if len(replies) == 1:
         _measure(replies[0], response)
     outcome, doubt = _outcome(rest, response, success_reward)
-    trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": _agent(rest, run, tools), "steps": steps}
+    agent = named_agent(mapping(rest.get("agent_ref")).get("name"), None, run, tools)
+    trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": agent, "steps": steps}
     if "task" in run and "attempt" in run:
         trajectory["session_id"] = f"task-{run['task']}-rollout-{run['attempt']}"
     extra = {"request": request, "response": response, "record": rest}
@@ -196,7 +198,7 @@ def _tools(request: dict[str, Any], response: dict[str, Any], rest: dict[str, An
 
 def _same(copy: list[Any], tools: list[Any]) -> bool:
     """Return whether two lists define the same tools, each of which can be read, and the copy says nothing else."""
-    if copy == tools and digest.canonical(copy) == digest.canonical(tools):
+    if digest.equal(copy, tools):
         return True
     said = {name for tool in tools for name in without_null(tool)}
     if not all(isinstance(tool, dict) and said.issuperset(without_null(tool)) for tool in copy):
@@ -226,16 +228,6 @@ def _run(rest: dict[str, Any], request: dict[str, Any], response: dict[str, Any]
     if sampling:
         run["sampling"] = sampling
     return run
-
-
-def _agent(rest: Mapping[str, Any], run: Mapping[str, Any], tools: list[Any] | None) -> dict[str, Any]:
-    name = mapping(rest.get("agent_ref")).get("name")
-    agent: dict[str, Any] = {"name": name if isinstance(name, str) else "unknown", "version": "unknown"}
-    if "model" in run:
-        agent["model_name"] = run["model"]["name"]
-    if tools is not None:
-        agent["tool_definitions"] = tools
-    return agent
 
 
 def _prompts(steps: list[dict[str, Any]], policy: Any) -> list[Entry]:

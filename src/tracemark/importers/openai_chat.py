@@ -43,6 +43,7 @@ from tracemark import digest
 from tracemark.findings import finding
 from tracemark.harness.match import Content
 from tracemark.importers import openai_verdict, recovery
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import (
     Document,
     Imported,
@@ -264,7 +265,7 @@ def _take_tools(rest: dict[str, Any], repairs: list[str]) -> list[Any] | None:
         for name in (name for name in _TOOLS if name in kwargs):
             notes: list[str] = []
             tools = _definitions(kwargs[name], f"kwargs.{name}", notes)
-            if tools is not None and (found is None or _same(tools, found)):
+            if tools is not None and (found is None or digest.equal(tools, found)):
                 found = tools
                 repairs += notes
                 del kwargs[name]
@@ -288,11 +289,6 @@ def _definitions(value: Any, name: str, repairs: list[str]) -> list[Any] | None:
         return None
     repairs += notes
     return entries
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Compare as data: Python takes true for 1, JSON does not."""
-    return digest.canonical(one) == digest.canonical(other)
 
 
 def _run(rest: dict[str, Any], repairs: list[str]) -> dict[str, Any]:
@@ -327,7 +323,7 @@ def _sampling(rest: dict[str, Any], repairs: list[str]) -> dict[str, Any]:
         if name in (*_TOOLS, "extra_body", "model") or (value is None and name in sampling):
             left[name] = value
             continue
-        if name in sampling and not _same(sampling[name], value):
+        if name in sampling and not digest.equal(sampling[name], value):
             rest[name] = sampling[name]
             repairs.append(f"kwargs.{name} differs from {name}: the latter is kept in extra.record")
         sampling[name] = value
@@ -341,12 +337,7 @@ def _sampling(rest: dict[str, Any], repairs: list[str]) -> dict[str, Any]:
 def _trajectory(
     rest: dict[str, Any], conversation: Conversation, tools: list[Any] | None, run: dict[str, Any]
 ) -> dict[str, Any]:
-    agent: dict[str, Any] = {"name": "unknown", "version": "unknown"}
-    model = run.get("model", {}).get("name")
-    if model is not None:
-        agent["model_name"] = model
-    if tools is not None:
-        agent["tool_definitions"] = tools
+    agent = named_agent(None, None, run, tools)
     trajectory = {"schema_version": VERSION, "agent": agent, "steps": conversation.steps}
     for name in _RUN_KEYS:
         key = rest.get(name)

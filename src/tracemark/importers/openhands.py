@@ -48,6 +48,7 @@ from typing import Any
 from tracemark.findings import finding
 from tracemark.importers import openhands_facts as facts
 from tracemark.importers import openhands_sdk, openhands_session, openhands_v0
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit, refuse
 from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
 from tracemark.importers.documents import elements
@@ -263,9 +264,7 @@ def _add_model(run: dict[str, Any], config: Mapping[str, Any], replied: list[str
 def _trajectory(told: Told, run: Mapping[str, Any], version: Any, tools: Any) -> dict[str, Any]:
     if not told.steps:
         raise UnfitError("it holds no message of a conversation")
-    agent: dict[str, Any] = {"name": "openhands", "version": version if isinstance(version, str) else "unknown"}
-    if "model" in run:
-        agent["model_name"] = run["model"]["name"]
+    agent = named_agent("openhands", version, run)
     if isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools):
         agent["tool_definitions"] = tools
     elif tools is not None:

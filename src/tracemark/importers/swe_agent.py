@@ -42,6 +42,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.findings import finding
 from tracemark.importers import recorded_config, swe_agent_config
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Document, Elements, Imported, Importer, Record, Refused, Unit, refuse
 from tracemark.importers.conversation import NotMessagesError, UnknownRoleError, decoded
 from tracemark.importers.cutting import Reader
@@ -51,7 +52,7 @@ from tracemark.importers.guard import guarded
 from tracemark.importers.head import SPACE, Head
 from tracemark.importers.swe_agent_config import part_of
 from tracemark.importers.swe_agent_history import History
-from tracemark.importers.usage import is_number
+from tracemark.importers.usage import totals_of
 from tracemark.model.atif import VERSION
 
 SUCCESS = (
@@ -87,6 +88,11 @@ _OWN_ACTIONS = ("exit_api", "exit_context", "exit_cost", "exit_error")
 """Actions by which version 0.7 ended a run itself; `exit_format` has the model's text, `exit_forfeit` is a tool."""
 _LABELS = ("swe_agent_hash", "swe_agent_version", "swe_rex_hash", "swe_rex_version")
 _SAMPLING = ("completion_kwargs", "temperature", "top_p")
+_TOTALS = {
+    "instance_cost": "total_cost_usd",
+    "tokens_sent": "total_prompt_tokens",
+    "tokens_received": "total_completion_tokens",
+}
 _UNSAMPLED = ("human", "human_thought", "instant_empty_submit", "replay")
 
 
@@ -211,8 +217,9 @@ def _draft(document: Document, beside: Mapping[str, Any] | None) -> Draft:
         rest["retry"] = {name: member for name, member in beside.items() if name != "attempt"}
     rest |= {"trajectory": history.left} if history.left else {}
     rest |= {} if history.agent is None else {"agent": history.agent}
-    trajectory = {"schema_version": VERSION, "agent": _agent(info, run), "steps": history.steps}
-    metrics = _final_metrics(part_of(info, "model_stats"))
+    agent = named_agent("swe-agent", info.get("swe_agent_version"), run)
+    trajectory = {"schema_version": VERSION, "agent": agent, "steps": history.steps}
+    metrics = totals_of(part_of(info, "model_stats"), _TOTALS)
     trajectory |= {name: value for name, value in (("final_metrics", metrics), ("extra", rest)) if value}
     shown = {"prompt_templates": judged.entries, **(swe_agent_config.components(known) if judged.confirmed else {})}
     draft = Draft(trajectory, run, _outcome(info), repairs, shown, mixed=history.others)
@@ -242,27 +249,6 @@ def _run(rest: dict[str, Any], info: Mapping[str, Any], config: Mapping[str, Any
     if labels:
         run["environment"] = labels
     return run
-
-
-def _agent(info: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
-    version = info.get("swe_agent_version")
-    agent = {"name": "swe-agent", "version": version if isinstance(version, str) else "unknown"}
-    if "model" in run:
-        agent["model_name"] = run["model"]["name"]
-    return agent
-
-
-def _final_metrics(stats: Mapping[str, Any]) -> dict[str, Any]:
-    metrics: dict[str, Any] = {}
-    left = dict(stats)
-    if is_number(left.get("instance_cost")):
-        metrics["total_cost_usd"] = left.pop("instance_cost")
-    for name, place in (("tokens_sent", "total_prompt_tokens"), ("tokens_received", "total_completion_tokens")):
-        if type(left.get(name)) is int:
-            metrics[place] = left.pop(name)
-    if left:
-        metrics["extra"] = left
-    return metrics
 
 
 def _outcome(info: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from typing import Any
 
 from tracemark.findings import Finding, finding
 from tracemark.importers import unspoken
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import (
     Document,
     Elements,
@@ -250,10 +251,7 @@ def _outcome(rest: dict[str, Any], success_reward: float) -> dict[str, Any]:
 
 def _trajectory(rest: dict[str, Any], said: Spoken, known: Results, run: dict[str, Any]) -> dict[str, Any]:
     """Return the document; what is left of the simulation stands in its `extra`."""
-    name = known.part("agent_info").get("implementation")
-    agent: dict[str, Any] = {"name": name if isinstance(name, str) else "unknown", "version": "unknown"}
-    if "model" in run:
-        agent["model_name"] = run["model"]["name"]
+    agent = named_agent(known.part("agent_info").get("implementation"), None, run)
     trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": agent, "steps": said.steps}
     if isinstance(rest.get("id"), str) and rest["id"]:
         trajectory["session_id"] = rest.pop("id")

@@ -1,16 +1,20 @@
 """What a model call cost, as APIs report it, in the names of ATIF.
 
-Nothing of a report is lost: what has no place of its own stays verbatim in `extra.usage`.
+What has no place of its own stays verbatim in `extra.usage`, and members that are null say nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 _COUNTS = {
     "prompt_tokens": ("prompt_tokens", "input_tokens"),
     "completion_tokens": ("completion_tokens", "output_tokens"),
 }
+COST = "total_cost_usd"
+"""The final metric that is no count."""
+
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
 
 
@@ -37,6 +41,24 @@ def metrics_of(usage: Any, cost: Any = None) -> dict[str, Any]:
             metrics["extra"] = {"usage": left}
     if is_number(cost):
         metrics["cost_usd"] = cost
+    return metrics
+
+
+def totals_of(said: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
+    """Return the final metrics of a run; empty when nothing is said. What gets no place stays in `extra`.
+
+    Args:
+        said: the totals that the program kept, by its own names.
+        places: which of them is which final metric: a cost is a number, anything else is counted.
+    """
+    left = dict(said)
+    metrics: dict[str, Any] = {}
+    for name, place in places.items():
+        value = left.get(name)
+        if is_number(value) if place == COST else type(value) is int:
+            metrics[place] = left.pop(name)
+    if left:
+        metrics["extra"] = left
     return metrics
 
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from tracemark import digest
 from tracemark.findings import finding
 from tracemark.importers import recorded_config, recovery, supplied, unspoken, verifiers_outcome
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, time_text
 from tracemark.importers.finish import Draft, UnfitError
@@ -117,7 +118,9 @@ def draft(branch: Branch, context: Context) -> Draft:
     if outcome["status"] != "error" and branch.is_one_of_several:
         outcome, doubt = {**outcome, "status": "unknown"}, _SEVERAL
         outcome.pop("rule", None)
-    trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": _agent(branch.trace, run, tools), "steps": steps}
+    name = mapping(_config(branch.trace).get("harness")).get("id")
+    agent = named_agent(name, mapping(branch.trace.get("verifiers")).get("version"), run, tools)
+    trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": agent, "steps": steps}
     if isinstance(rest.get("id"), str) and rest["id"]:
         trajectory["session_id"] = rest.pop("id")
         if branch.branches > 1:
@@ -326,20 +329,6 @@ def _run(branch: Branch, call: Mapping[str, Any], settings: Mapping[str, Any]) -
     if start is not None:
         run["start"] = start
     return run
-
-
-def _agent(trace: Mapping[str, Any], run: Mapping[str, Any], tools: list[Any] | None) -> dict[str, Any]:
-    name = mapping(_config(trace).get("harness")).get("id")
-    version = mapping(trace.get("verifiers")).get("version")
-    agent: dict[str, Any] = {
-        "name": name if isinstance(name, str) else "unknown",
-        "version": version if isinstance(version, str) else "unknown",
-    }
-    if "model" in run:
-        agent["model_name"] = run["model"]["name"]
-    if tools is not None:
-        agent["tool_definitions"] = tools
-    return agent
 
 
 def _limits(made: Draft, branch: Branch, nodes: Sequence[Mapping[str, Any]]) -> None:

@@ -14,9 +14,11 @@ from tracemark import digest
 from tracemark.digest import NotJSONError
 from tracemark.findings import finding
 from tracemark.importers import supplied, unspoken
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, decoded, time_text
 from tracemark.importers.finish import Draft, UnfitError
+from tracemark.importers.members import mapping
 from tracemark.importers.rewards import rewarded
 from tracemark.model.atif import VERSION
 
@@ -44,7 +46,8 @@ def draft(document: Document, context: Context) -> Draft:
     metadata = known if known is not None else _NOTHING
     tools = _take_tools(rest, repairs)
     run = _run(rest, metadata)
-    trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": _agent(metadata, run, tools), "steps": steps}
+    agent = named_agent(run.get("domain"), mapping(metadata.get("version_info")).get("env_version"), run, tools)
+    trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": agent, "steps": steps}
     metrics = _final_metrics(rest.get("token_usage"))
     if metrics:
         trajectory["final_metrics"] = metrics
@@ -152,20 +155,6 @@ def _run(rest: dict[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
     if start is not None:
         run["start"] = start
     return run
-
-
-def _agent(metadata: Mapping[str, Any], run: Mapping[str, Any], tools: list[Any] | None) -> dict[str, Any]:
-    versions = metadata.get("version_info")
-    version = versions.get("env_version") if isinstance(versions, dict) else None
-    agent: dict[str, Any] = {
-        "name": run.get("domain", "unknown"),
-        "version": version if isinstance(version, str) else "unknown",
-    }
-    if "model" in run:
-        agent["model_name"] = run["model"]["name"]
-    if tools is not None:
-        agent["tool_definitions"] = tools
-    return agent
 
 
 def _goes_beyond(context: Context) -> bool:
