@@ -22,6 +22,10 @@ CACHE = {}
 FILLED = [1]
 FILLED.append(2)
 WORDS = {"a", "b", "c", "d"}
+FIRST = SECOND = 7
+LEFT, (RIGHT, LAST) = "l", ("r", 5)
+MADE = KEPT = [1]
+KEPT.append(2)
 count = 0
 again = 1
 again = 2
@@ -30,6 +34,10 @@ again = 2
 def helper(x, n=3, *, deep=(1, 2)):
     # a comment
     return [y for y in x if y != n and y not in {"aa", "bb", "cc", "dd", "ee", "ff"}]
+
+
+def typed(x: int, *rest: "str", word: list[int] | None = None) -> str:
+    return word
 
 
 def bump():
@@ -43,7 +51,11 @@ def cached(x):
 
 
 class Base:
+    """What all have."""
+
     mark = "x"
+    __secret = 4
+    up, down = 1, 2
 
     def run(self):
         return super().__repr__()
@@ -131,6 +143,18 @@ def test_what_a_module_does_to_its_own_names_is_no_change(module):
         ('mark = "x"', 'mark = "y"', "`Base.mark`"),
         ("limit = 5", "limit = 6", "`Below.limit`"),
         ("a: int = 1", "a: int = 2", "`Value.a`"),
+        ("FIRST = SECOND = 7", "FIRST = SECOND = 8", "`FIRST`"),
+        ('"l", ("r", 5)', '"m", ("r", 5)', "`LEFT`"),
+        ('"l", ("r", 5)', '"l", ("r", 6)', "`LAST`"),
+        ("__secret = 4", "__secret = 5", "`Base.__secret`"),
+        ("up, down = 1, 2", "up, down = 1, 3", "`Base.down`"),
+        ("(x: int", "(x: str", "`typed`"),
+        ("(x: int", "(x", "`typed`"),
+        ('"str"', '"int"', "`typed`"),
+        (") -> str", ") -> int", "`typed`"),
+        ("A module.", "Another module.", "docstring of the module"),
+        ('"""A module."""', "", "docstring of the module"),
+        ("What all have.", "What some have.", "docstring of `Base`"),
         ("class Below(Base)", "class Below", "`Below`"),
         ("        cls.seen = True", "        cls.seen = 1", "`Below.__init_subclass__`"),
         ("        return 1\nelse", "        return 3\nelse", "`late`"),
@@ -155,6 +179,7 @@ def test_an_edit_of_what_runs_is_seen(module, old, new, named):
         "module.Base = module.Value",
         "module.helper.__defaults__ = (4,)",
         "module.helper.__kwdefaults__ = {'deep': 1}",
+        "module.typed.__annotations__['x'] = str",
         "module.helper.__code__ = module.bump.__code__",
         "del module.helper",
         "del module.LIMIT",
@@ -176,6 +201,14 @@ def test_a_line_that_moved_within_a_function_is_seen(module):
 
 def test_an_edit_behind_everything_that_is_compared_is_none(module):
     assert after(module, "else:\n", "else:  # nothing\n") is None
+
+
+def test_annotations_that_are_kept_as_texts_are_compared(lab):
+    text = "from __future__ import annotations\n\n\ndef f(x: dict[str, 'A'] | None = None) -> int:\n    return x\n"
+    module = lab.load("late.py", text)
+    path = str(Path(module.__file__).resolve())
+    assert difference(module, text.encode(), path) is None
+    assert "`f`" in str(difference(module, text.replace("str", "int", 1).encode(), path))
 
 
 def test_a_file_that_does_not_compile_is_a_difference(module):

@@ -6,7 +6,8 @@ it says is compared with what the module holds:
 
 - functions and methods, whole: instructions, constants, names and lines, by the compiled code;
 - names that are given a written-out value once, and defaults of parameters that are written out;
-- the base classes of classes.
+- what parameters are said to be, as far as it is a name, or a text that the interpreter keeps;
+- docstrings of modules and classes, and the base classes of classes.
 
 What a module computes when it is loaded is not compared: nobody can without running it again.
 Names that it imports, and what was added to a module, class or function by others, are not compared either.
@@ -15,7 +16,9 @@ Names that it imports, and what was added to a module, class or function by othe
 from __future__ import annotations
 
 import ast
+import inspect
 import os
+import sys
 from abc import ABCMeta
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -95,23 +98,26 @@ class _Comparison:
     def differences(self, body: list[ast.stmt], held: Mapping[str, Any], inside: str) -> Iterator[str]:
         """Yield what differs between statements of a module or class and what it holds."""
         bound = Counter(_bindings(body))
+        if "__doc__" not in bound and f"{inside}__doc__" not in self.rebound and _other_docstring(body, held, inside):
+            yield f"the docstring of {f'`{inside[:-1]}`' if inside else 'the module'} is not what the file says by now"
         for node in body:
             if isinstance(node, Definition):
                 if bound[node.name] == 1 and inside + node.name not in self.rebound:
                     yield from self._definition(node, held, inside)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
-                name = _target(node)
-                if name is not None and bound[name] == 1 and inside + name not in self.rebound:
-                    yield from _value(node, name, held, inside)
+                pairs = list(_pairs(node))
+                names = {name for name, _ in pairs}
+                # names that are given one value share it, and what is done to it by one of them
+                if all(bound[name] == 1 and inside + name not in self.rebound for name in names):
+                    for name, value in pairs:
+                        yield from _value(value, name, held, inside)
         for name, value in held.items():
             for function in _functions(value):
                 if self._is_here(function) and not self._is_known(function):
                     yield f"`{inside}{name}` is not what the file says by now"
 
     def _definition(self, node: Definition, held: Mapping[str, Any], inside: str) -> Iterator[str]:
-        owner = inside.rstrip(".").rpartition(".")[2].lstrip("_")
-        mangled = f"_{owner}{node.name}" if owner and node.name[:2] == "__" != node.name[-2:] else node.name
-        value = held.get(mangled, _MISSING)
+        value = held.get(_mangled(node.name, inside), _MISSING)
         shown = f"`{inside}{node.name}`"
         if value is _MISSING:
             if not node.decorator_list:
@@ -121,6 +127,9 @@ class _Comparison:
                 yield from self._bases(node, value, held, shown)
                 # a metaclass may make something of its own of what stands in the body
                 body = node.body if type(value) in (type, ABCMeta) else []
+                if node.decorator_list and _docstring(body) is not None:
+                    # a decorator may write another one
+                    body = body[1:]
                 yield from self.differences(body, vars(value), f"{inside}{node.name}.")
             elif not node.decorator_list:
                 yield f"{shown} is another class than the file defines"
@@ -131,6 +140,8 @@ class _Comparison:
             for function in functions:
                 if self._is_here(function) and _other_defaults(node, function):
                     yield f"{shown} has other defaults than the file says"
+                if self._is_of(function, inside + node.name) and _other_annotations(node, function, held, inside):
+                    yield f"{shown} has other annotations than the file says"
 
     def _bases(self, node: ast.ClassDef, value: type, held: Mapping[str, Any], shown: str) -> Iterator[str]:
         bases = [_resolved(base, held) for base in node.bases]
@@ -188,13 +199,34 @@ def _functions(value: object) -> Iterator[FunctionType]:
             yield inner
 
 
-def _value(node: ast.Assign | ast.AnnAssign, name: str, held: Mapping[str, Any], inside: str) -> Iterator[str]:
+def _other_docstring(body: list[ast.stmt], held: Mapping[str, Any], inside: str) -> bool:
+    said, kept = _docstring(body), held.get("__doc__")
+    # some classes without one are given one when they are made, and an interpreter may leave all of them out
+    if sys.flags.optimize > 1 or (inside and said is None):
+        return False
+    return said != (inspect.cleandoc(kept) if isinstance(kept, str) else kept)
+
+
+def _docstring(body: list[ast.stmt]) -> str | None:
+    first = body[0] if body else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return inspect.cleandoc(first.value.value)
+    return None
+
+
+def _mangled(name: str, inside: str) -> str:
+    """Return under which name a class holds what its body names so."""
+    owner = inside.rstrip(".").rpartition(".")[2].lstrip("_")
+    return f"_{owner}{name}" if owner and name[:2] == "__" != name[-2:] else name
+
+
+def _value(node: ast.expr, name: str, held: Mapping[str, Any], inside: str) -> Iterator[str]:
     """Yield that a name holds another value than the one that is written out for it."""
-    expected = _written_out(node.value)
+    expected = _written_out(node)
     if expected is _MISSING or expected in ([], {}, set()):
         # what begins empty is there to be filled
         return
-    value = held.get(name, _MISSING)
+    value = held.get(_mangled(name, inside), _MISSING)
     if inside and type(value) not in _PLAIN:
         # enumerations, models and slots make something of their own of it
         return
@@ -225,9 +257,49 @@ def _other_defaults(node: ast.FunctionDef | ast.AsyncFunctionDef, function: Func
     )
 
 
-def _target(node: ast.Assign | ast.AnnAssign) -> str | None:
+def _other_annotations(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, function: FunctionType, held: Mapping[str, Any], inside: str
+) -> bool:
+    """Return whether parameters, or what is returned, are said to be something else than the file says."""
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    said = {_mangled(one.arg, inside): one.annotation for one in every if one is not None}
+    expected = {name: written for name, written in {**said, "return": node.returns}.items() if written is not None}
+    kept = function.__annotations__
+    if node.decorator_list:
+        # a decorator may leave some out, or add its own
+        expected = {name: written for name, written in expected.items() if name in kept}
+    elif expected.keys() != kept.keys():
+        return True
+    return any(_is_other(written, kept[name], held) for name, written in expected.items())
+
+
+def _is_other(written: ast.expr, kept: object, held: Mapping[str, Any]) -> bool:
+    if isinstance(written, ast.Constant) and written.value == kept:
+        return False
+    if isinstance(kept, str):
+        # a text that the interpreter made of the annotation, in its own way
+        try:
+            return ast.dump(ast.parse(kept, mode="eval").body) != ast.dump(written)
+        except (SyntaxError, ValueError, RecursionError):
+            return False
+    found = _resolved(written, held)
+    return isinstance(written, ast.Constant) or (
+        isinstance(kept, type) and isinstance(found, type) and found is not kept
+    )
+
+
+def _pairs(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each name that an assignment gives a value, and the value as it is written."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+    pending = [(target, node.value) for target in targets if node.value is not None]
+    while pending:
+        target, value = pending.pop(0)
+        if isinstance(target, ast.Name):
+            yield target.id, value
+        elif isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
+            starred = any(isinstance(one, ast.Starred) for one in (*target.elts, *value.elts))
+            pending += [] if starred else list(zip(target.elts, value.elts, strict=False))
 
 
 def _bindings(body: list[ast.stmt]) -> Iterator[str]:
