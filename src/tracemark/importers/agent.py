@@ -1,4 +1,4 @@
-"""The agent of a trajectory, as its source names it; a label that it does not say is "unknown", for ATIF asks for both."""
+"""The agent of a trajectory as its source names it: a label that the source does not give is "unknown"."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tracemark.importers.media import IMAGES
 from tracemark.importers.usage import is_number
 
 OF_CONVERSATION = frozenset(
@@ -29,8 +30,6 @@ OF_CONVERSATION = frozenset(
     }
 )
 """Names that a chat message gives a meaning of its own: a record's member of such a name gets another one."""
-
-_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 def metrics_of(usage: Any, cost: Any) -> dict[str, Any]:
@@ -154,7 +153,7 @@ def _part(block: Any) -> Any:
     source = block.get("source") if isinstance(block, dict) and block.get("type") == "image" else None
     if not isinstance(source, dict) or set(block) != {"type", "source"}:
         return block
-    if set(source) == {"type", "media_type", "data"} and source["type"] == "base64" and source["media_type"] in _IMAGES:
+    if set(source) == {"type", "media_type", "data"} and source["type"] == "base64" and source["media_type"] in IMAGES:
         data = source["data"]
         if isinstance(data, str):
             return {"type": "image_url", "image_url": {"url": f"data:{source['media_type']};base64,{data}"}}

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracemark import digest
+from tracemark.importers.media import IMAGES
 from tracemark.importers.members import fill
 from tracemark.model.atif import is_timestamp
 
@@ -273,7 +274,7 @@ def _part(part: Any) -> dict[str, Any] | None:
     url = image.get("url") if isinstance(image, dict) else image
     if isinstance(url, str) and url.startswith("data:image/"):
         kind = url[5:].partition(";")[0]
-        if kind in ("image/jpeg", "image/png", "image/gif", "image/webp"):
+        if kind in IMAGES:
             return {"type": "image", "source": {"media_type": kind, "path": url}}
     return None
 

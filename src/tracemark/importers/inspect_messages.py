@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from tracemark.importers.conversation import ANSWERS, CALLS_AS_TEXTS, Conversation, decoded
+from tracemark.importers.media import SOUNDS, image_type
 
-_IMAGES = {"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
-_SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _PLACED = ("type", "text", "image", "audio", "format")
 _DEFAULTS: Mapping[str, Any] = {"detail": "auto", "internal": None, "refusal": None, "citations": None}
 _REASONING = frozenset(("type", "reasoning", "redacted"))
@@ -151,16 +150,8 @@ def _made(part: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     if kind == "text":
         return {"type": "text", "text": value}
-    media = _image(value) if kind == "image" else _SOUNDS.get(str(part.get("format")))
+    media = image_type(value) if kind == "image" else SOUNDS.get(str(part.get("format")))
     return None if media is None else {"type": kind, "source": {"media_type": media, "path": value}}
-
-
-def _image(path: str) -> str | None:
-    """Return the type of an image by the beginning of its data, else by the end of its name; None when unknown."""
-    if path.startswith("data:"):
-        kind = path[5:40].partition(";")[0]
-        return kind if kind in _IMAGES.values() else None
-    return _IMAGES.get(path[-8:].rpartition(".")[2].lower())
 
 
 def _add_costs(step: dict[str, Any], event: Mapping[str, Any]) -> None:

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.importers.conversation import ANSWERS, SPEAKERS, Conversation
+from tracemark.importers.media import IMAGES, SOUNDS, image_type
 from tracemark.importers.otel_values import parsed
 
 _RESPONSES = ("response", "result", "content")
-_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-_SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _SOUND_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _PLACED = ("type", "content", "modality", "mime_type", "uri")
 _TEXTS = ("text", "input_text", "output_text")
@@ -79,19 +78,12 @@ def _atif(part: Any) -> dict[str, Any] | None:
     held = part.get(kind) if kind in ("image_url", "input_audio") else None
     if kind == "image_url":
         url = held.get("url") if isinstance(held, dict) else held
-        media = _media(url) if isinstance(url, str) else None
+        media = image_type(url) if isinstance(url, str) else None
         return None if media is None else {"type": "image", "source": {"media_type": media, "path": url}}
-    sound = _SOUNDS.get(str(held.get("format"))) if isinstance(held, dict) else None
+    sound = SOUNDS.get(str(held.get("format"))) if isinstance(held, dict) else None
     if isinstance(held, dict) and sound is not None and isinstance(held.get("data"), str):
         return {"type": "audio", "source": {"media_type": sound, "path": f"data:{sound};base64,{held['data']}"}}
     return None
-
-
-def _media(url: str) -> str | None:
-    """Return the type of an image by the beginning of its data, else by the end of its name; None when unknown."""
-    kind = url[5:40].partition(";")[0] if url.startswith("data:") else f"image/{url[-8:].rpartition('.')[2].lower()}"
-    kind = "image/jpeg" if kind == "image/jpg" else kind
-    return kind if kind in _IMAGES else None
 
 
 def chats(message: Any) -> list[Any]:
@@ -198,9 +190,9 @@ def _blob(part: Any, kind: Any, data: Any) -> Chat | None:
     if kind == "blob" and isinstance(data, str):
         if media in _SOUND_FORMATS:
             return {"type": "input_audio", "input_audio": {"data": data, "format": _SOUND_FORMATS[media]}}
-        return {"type": "image_url", "image_url": {"url": f"data:{media};base64,{data}"}} if media in _IMAGES else None
+        return {"type": "image_url", "image_url": {"url": f"data:{media};base64,{data}"}} if media in IMAGES else None
     uri = part.get("uri")
-    if kind == "uri" and media in _IMAGES and isinstance(uri, str) and _media(uri) == media:
+    if kind == "uri" and media in IMAGES and isinstance(uri, str) and image_type(uri) == media:
         return {"type": "image_url", "image_url": {"url": uri}}
     return None
 
