@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracemark import digest
+from tracemark.importers.completion import reply_in
 
 GENERATED = "generate"
 """The `source` of a message that a model wrote."""
@@ -193,11 +194,3 @@ def _pool(sample: dict[str, Any]) -> Sequence[Any]:
     if isinstance(data, dict):
         pool = data.get("messages", pool)
     return pool if isinstance(pool, list) else ()
-
-
-def reply_in(output: Any) -> dict[str, Any] | None:
-    """Return the message that the output of a model call holds; None where it holds none."""
-    choices = output.get("choices") if isinstance(output, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return message if isinstance(message, dict) else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+from tracemark.importers.completion import without_reply
 from tracemark.importers.conversation import ANSWERS, CALLS_AS_TEXTS, Conversation, decoded
 from tracemark.importers.media import SOUNDS, image_type
 
@@ -40,10 +41,7 @@ _EVENT = (
 def event_of(event: Mapping[str, Any]) -> dict[str, Any]:
     """Return a model event as `add` takes it: without what was sent, and without the reply's text."""
     found = {name: value for name, value in event.items() if name not in _EVENT}
-    output = event["output"]
-    first, *others = output["choices"]
-    left = {name: value for name, value in first.items() if name != "message"}
-    return {**found, "timestamp": event.get("timestamp"), "output": {**output, "choices": [left, *others]}}
+    return {**found, "timestamp": event.get("timestamp"), "output": without_reply(event["output"])}
 
 
 def add(conversation: Conversation, message: Any, place: str, event: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tracemark.importers.base import REWARD_RULES
+from tracemark.importers.completion import first_choice
 from tracemark.importers.rewards import rewarded
 
 _WORDS = {
@@ -115,8 +116,5 @@ def _termination(sample: Mapping[str, Any], limit: Any) -> str | None:
     reached = limit.get("type") if isinstance(limit, Mapping) else None
     if isinstance(reached, str):
         return reached
-    output = sample.get("output")
-    choices = output.get("choices") if isinstance(output, Mapping) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    reason = first.get("stop_reason") if isinstance(first, Mapping) else None
+    reason = first_choice(sample.get("output")).get("stop_reason")
     return reason if isinstance(reason, str) else None

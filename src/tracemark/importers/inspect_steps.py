@@ -7,9 +7,10 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.importers import recovery
+from tracemark.importers.completion import reply_in
 from tracemark.importers.conversation import Conversation
 from tracemark.importers.finish import UnfitError
-from tracemark.importers.inspect_events import GENERATED, Attachments, Call, Calls, reply_in, written
+from tracemark.importers.inspect_events import GENERATED, Attachments, Call, Calls, written
 from tracemark.importers.inspect_header import runtime_of
 from tracemark.importers.inspect_messages import add, event_of
 from tracemark.importers.inspect_prompts import prompts_of, texts_of

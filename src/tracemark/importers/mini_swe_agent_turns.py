@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracemark.importers import supplied
+from tracemark.importers.completion import reply_in, without_reply
 from tracemark.importers.conversation import Conversation, NotMessagesError
-from tracemark.importers.members import keep
+from tracemark.importers.members import keep, without_null
 from tracemark.importers.response_turn import answer_of, is_summary, message_of
 from tracemark.importers.usage import is_number, metrics_of
 
@@ -161,12 +162,9 @@ def _repeats(actions: Any, step: Mapping[str, Any]) -> bool:
 def _without(response: dict[str, Any], message: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a response says beside the message, its usage, and the output items that the message keeps."""
     dropped = ("usage", "output") if "output" in message else ("usage",)
-    left = {name: value for name, value in response.items() if name not in dropped and value is not None}
-    choices = left.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    said = first.get("message") if isinstance(first, dict) else None
-    if isinstance(first, dict) and isinstance(said, dict):
-        new = {name: value for name, value in said.items() if value is not None and message.get(name) != value}
-        bare = {name: value for name, value in first.items() if name != "message"}
-        left["choices"] = [{**bare, "message": new} if new else bare, *choices[1:]] if choices else choices
-    return left
+    left = without_null(response, *dropped)
+    said = reply_in(left)
+    if said is None:
+        return left
+    new = {name: value for name, value in without_null(said).items() if message.get(name) != value}
+    return without_reply(left, new)

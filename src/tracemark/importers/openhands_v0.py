@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracemark import digest
+from tracemark.importers.completion import reply_in
 from tracemark.importers.conversation import UnknownRoleError
 from tracemark.importers.members import fill, mapping, without_null
 from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story
@@ -319,9 +320,7 @@ def _keys(event: Any, said: Any, response: Mapping[str, Any] | None) -> list[str
 def _response(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the response of the model that an event carries, when there is a reply in it."""
     response = mapping(event.get("tool_call_metadata")).get("model_response")
-    choices = response.get("choices") if isinstance(response, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return response if isinstance(first, dict) and isinstance(first.get("message"), dict) else None
+    return response if isinstance(response, dict) and reply_in(response) is not None else None
 
 
 def _left(response: Mapping[str, Any]) -> dict[str, Any]:

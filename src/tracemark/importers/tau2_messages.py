@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tracemark.importers.completion import reply_in, without_reply
 from tracemark.importers.conversation import Conversation, NotMessagesError
 from tracemark.importers.finish import UnfitError
-from tracemark.importers.members import keep
+from tracemark.importers.members import keep, without_null
 from tracemark.importers.usage import metrics_of
 
 _DEFAULTS = {"is_audio": False, "is_final_chunk": True, "contains_speech": True}
@@ -201,13 +202,11 @@ class _Response(NamedTuple):
 
 
 def _response(raw: dict[str, Any], content: Any, calls: Any) -> _Response:
-    left = {name: value for name, value in raw.items() if value is not None}
-    choices = left.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    said = first.get("message") if isinstance(first, dict) else None
-    if not isinstance(choices, list) or not isinstance(first, dict) or not isinstance(said, dict):
+    left = without_null(raw)
+    said = reply_in(left)
+    if said is None:
         return _Response(left, True, [], None)
-    rest = {name: value for name, value in said.items() if value is not None}
+    rest = without_null(said)
     same_text = (said.get("content") or "") == (content or "")
     if same_text:
         rest.pop("content", None)
@@ -217,10 +216,9 @@ def _response(raw: dict[str, Any], content: Any, calls: Any) -> _Response:
     if rest.get("role") == "assistant":
         del rest["role"]
     reasoning = rest.pop("reasoning_content") if isinstance(rest.get("reasoning_content"), str) else None
-    choice = {name: value for name, value in first.items() if value is not None and name != "message"}
-    if rest:
-        choice["message"] = rest
-    left["choices"] = [choice, *choices[1:]]
+    first, *others = left["choices"]
+    left["choices"] = [without_null(first), *others]
+    left = without_reply(left, rest)
     return _Response(left, same_text and texts is not None, texts or [], reasoning)
 
 
