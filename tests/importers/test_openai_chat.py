@@ -614,6 +614,19 @@ def request(**members: Any) -> dict[str, Any]:
     }
 
 
+def test_usage_in_the_names_of_the_other_api_is_read_too() -> None:
+    value = request()
+    value["response"]["usage"] = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12, "audio": None}
+    value["cost"] = "free"
+    item = trace(value)
+    assert item.trajectory["steps"][-1]["metrics"] == {
+        "prompt_tokens": 10,
+        "completion_tokens": 2,
+        "extra": {"usage": {"total_tokens": 12}},
+    }
+    assert item.trajectory["extra"]["record"]["cost"] == "free"
+
+
 def test_the_response_of_a_request_is_its_last_step() -> None:
     item = trace(request())
     last = item.trajectory["steps"][-1]

@@ -11,9 +11,9 @@ record in the root's `extra.record`, and so what is left of a response without t
 choices, its id. Where `kwargs` says something else than the record itself, both are kept and `source.repairs` names it.
 What may be a verdict and is not read is a finding `verdict-unread`, and a verdict with which another one or the reward
 disagrees is a finding `verdict-conflict`.
-Drops: members of messages and calls that are null (padding of tables and serialisers), apart from `content`; an empty
-list of calls, the word `function` as the type of a call, tools that are null; what `kwargs` repeats: the same tools, a
-parameter of the same value.
+Drops: members of messages, of calls and of a response's `usage` that are null (padding of tables and serialisers),
+apart from `content`; an empty list of calls, the word `function` as the type of a call, tools that are null; what
+`kwargs` repeats: the same tools, a parameter of the same value.
 Invents: `agent.name` and `agent.version` ("unknown"), ids of calls without one, an empty system step to hold answers in
 front of which no agent spoke. Ids and steps so made are named in `source.repairs`.
 
