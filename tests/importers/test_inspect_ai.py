@@ -408,6 +408,49 @@ def test_a_request_that_left_out_what_stands_in_front_is_marked() -> None:
     assert not any("context_management" in step.get("extra", {}) for step in steps(value))
 
 
+@pytest.mark.parametrize(
+    ("role", "change"),
+    [
+        ("user", {"content": "Something else."}),
+        ("tool", {"content": "(Tool result removed)"}),
+        ("assistant", {"content": "I look elsewhere."}),
+        ("assistant", {"tool_calls": [{"id": "c1", "function": "look_up", "arguments": {"order": 77}}]}),
+    ],
+)
+def test_a_request_that_changed_what_stands_in_front_is_marked(role: str, change: dict[str, Any]) -> None:
+    value = sample()
+    sent = value["events"][-1]["input"]
+    value["events"][-1]["input"] = [{**one, **change} if one["role"] == role else one for one in sent]
+    made = steps(value)
+    assert made[-1]["extra"]["context_management"] == {"type": "rewriting", "boundary": "replace"}
+    assert "context_management" not in made[2].get("extra", {})
+
+
+def test_a_message_that_was_sent_and_is_kept_nowhere_is_marked() -> None:
+    value = sample()
+    value["events"][-1]["input"].append({"role": "user", "content": "Go on."})
+    assert steps(value)[-1]["extra"]["context_management"] == {"type": "rewriting", "boundary": "replace"}
+
+
+def test_messages_of_the_user_that_a_provider_joined_are_the_same() -> None:
+    value = sample()
+    joined = {**USER, "content": f"{USER['content']}\nGo on."}
+    value["messages"].insert(2, {"role": "user", "content": "Go on.", "id": "m2b"})
+    for event in value["events"]:
+        event["input"] = [joined if one["role"] == "user" else one for one in event["input"]]
+    item = trace(value)
+    assert not item.mixed
+    assert not any("context_management" in step.get("extra", {}) for step in item.trajectory["steps"])
+
+
+def test_reasoning_that_is_not_sent_again_changes_nothing() -> None:
+    value = sample()
+    thought = {"type": "reasoning", "reasoning": "Perhaps."}
+    for holder in (value["messages"][2], value["events"][0]["output"]["choices"][0]["message"]):
+        holder["content"] = [thought, {"type": "text", "text": holder["content"]}]
+    assert not any("context_management" in step.get("extra", {}) for step in steps(value))
+
+
 def test_what_follows_a_compaction_is_marked() -> None:
     value = sample()
     value["events"].insert(1, {"event": "compaction", "type": "summary"})

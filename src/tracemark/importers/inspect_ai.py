@@ -21,8 +21,8 @@ Invents: `agent.name` and `agent.version` ("unknown") where no solver or package
 for a sample without messages, ids of calls without one. Each is named in `source.repairs`.
 
 A sample keeps all of its messages, whatever of them was sent. The first reply whose request lacks a reply or an answer
-in front of it, or that follows an event `compaction`, has `extra.context_management`, and no training row is made of
-the run.
+in front of it, holds one with other text or calls, or asks last for something else than the messages do, or that
+follows an event `compaction`, has `extra.context_management`, and no training row is made of the run.
 
 A sub-agent that ran as a tool is embedded with its last request and the reply to it (`inspect_subagents`). Events of
 the kinds approval, branch, compaction, error, info, input, interrupt and sample_limit are kept in `extra.events`.

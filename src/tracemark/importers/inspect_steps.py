@@ -13,12 +13,12 @@ from tracemark.importers.finish import UnfitError
 from tracemark.importers.inspect_events import GENERATED, Attachments, Call, Calls, written
 from tracemark.importers.inspect_header import runtime_of
 from tracemark.importers.inspect_messages import add, event_of
-from tracemark.importers.inspect_prompts import prompts_of, texts_of
+from tracemark.importers.inspect_prompts import prompts_of
+from tracemark.importers.inspect_requests import asked, behind_replies, holds, id_of, is_kept, merged
 
 KEPT_EVENTS = ("approval", "branch", "compaction", "error", "info", "input", "interrupt", "sample_limit")
 """Kinds of events that are kept in the root's `extra.events`."""
 
-_KEPT = ("assistant", "tool")
 _WRITTEN = ("content", "tool_calls")
 _SETTINGS = ("config", "model", "tool_choice")
 
@@ -158,8 +158,8 @@ class Reading:
         sent = self._calls.input_of(call) if call is not None else []
         if call is None or not _system(sent[:1]):
             return
-        messages = _merged(self._messages[:index])
-        if self._merged(call) != messages and messages == _merged(self._put_back(sent[1:])):
+        messages = merged(self._messages[:index])
+        if self._merged(call) != messages and messages == merged(self._put_back(sent[1:])):
             self._messages = [self._put_back(sent[0]), *self._messages]
             given.insert(0, None)
             self.conversation.repairs.append("a system message that was sent and is not in messages: put in front")
@@ -176,7 +176,7 @@ class Reading:
                 continue
             later = next((after for after in given[index + 1 :] if after is not None), None)
             sent = [] if later is None else self._calls.input_of(later)
-            seen = next((one for one in sent if _id_of(one) == _id_of(message) is not None), None)
+            seen = next((one for one in sent if id_of(one) == id_of(message) is not None), None)
             if not sent or (seen is not None and written(self._put_back(seen)) == written(call.message)):
                 bare = {name: member for name, member in message.items() if name not in _WRITTEN}
                 self._messages[index] = {**bare, **_reply_of(call.message)}
@@ -215,7 +215,7 @@ class Reading:
         self._settings = self._put_back({name: first.event.get(name) for name in _SETTINGS})
         self._take_tools(first, step)
         sent = self._calls.input_of(first)
-        self._is_other_prompt = bool(sent) and self._merged(first) != _merged(self._messages[:index])
+        self._is_other_prompt = bool(sent) and self._merged(first) != merged(self._messages[:index])
         if self._is_other_prompt:
             self.mixed.append(f"step {step['step_id']}: the model was sent other messages than stand in front of it")
         system, tools = _system(sent), first.event.get("tools")
@@ -232,10 +232,10 @@ class Reading:
         self._mark_shortened()
 
     def _mark_shortened(self) -> None:
-        """Mark the first reply whose request left out a reply or an answer in front of it, or followed a compaction.
+        """Mark the first reply whose request left out or changed what stands in front of it, or followed a compaction.
 
-        A sample keeps all of its messages, whatever of them was sent. Messages of the user are joined by providers, so
-        only replies and answers are looked for, and only by their ids.
+        A sample keeps all of its messages, whatever of them was sent. Providers join messages of the user, so replies
+        and answers are looked for by their ids, and what the user said behind the last reply as one text.
         """
         steps = {id(call.event): step for _, call, step in self._own}
         is_compacted = False
@@ -244,15 +244,41 @@ class Reading:
             if is_compacted and id(event) in steps:
                 _rewrite(steps[id(event)], "compaction")
                 return
-        front: list[str] = []
+        front: dict[str, Any] = {}
+        kept: set[str | None] = set()
         known = 0
-        for index, call, step in self._own:
-            front += [name for one in self._messages[known:index] if (name := _id_of(one)) and one.get("role") in _KEPT]
+        same: set[int] = set()
+        for number, (index, call, step) in enumerate(self._own):
+            front |= {name: one for one in self._messages[known:index] if (name := id_of(one)) is not None}
+            kept |= {id_of(one) for one in self._messages[known:index] if is_kept(one)} - {None}
             known = index
-            sent = {_id_of(one) for one in self._calls.input_of(call)}
-            if sent - {None} and not sent.issuperset(front):
+            sent = self._calls.input_of(call)
+            names = {id_of(one) for one in sent}
+            if names - {None} and not names >= kept:
                 _rewrite(step, "pruning")
                 return
+            # the first request is compared as a whole
+            if number and sent and not self._holds(sent, front, self._messages[:index], same):
+                _rewrite(step, "rewriting")
+                return
+
+    def _holds(self, sent: list[Any], front: Mapping[str, Any], before: list[Any], same: set[int]) -> bool:
+        """Return whether a request holds messages as they are, and what the user said last.
+
+        Args:
+            sent: the messages of the request.
+            front: messages in front of the reply to it, by id.
+            before: all messages in front of it.
+            same: the messages of requests that are known to be as they are; requests of a pool share them.
+        """
+        for one in sent:
+            name = id_of(one)
+            if name is None or name not in front or id(one) in same:
+                continue
+            if not holds(self._put_back(one), front[name]):
+                return False
+            same.add(id(one))
+        return asked(self._put_back(behind_replies(sent))) == asked(behind_replies(before))
 
     def _key_of(self, tools: Any) -> bytes:
         return recovery.tools_key(self._put_back(tools))
@@ -290,9 +316,9 @@ class Reading:
         )
 
     def _merged(self, call: Call) -> list[list[str]]:
-        """Return what was sent with a call, as `_merged` has it; the last one asked for is remembered."""
+        """Return what was sent with a call, as `merged` has it; the last one asked for is remembered."""
         if self._sent is None or self._sent[0] is not call:
-            self._sent = call, _merged(self._put_back(self._calls.input_of(call)))
+            self._sent = call, merged(self._put_back(self._calls.input_of(call)))
         return self._sent[1]
 
     def _is_in_messages(self, value: Any) -> bool:
@@ -319,11 +345,6 @@ def _reply_of(message: Mapping[str, Any]) -> dict[str, Any]:
     return {name: message[name] for name in _WRITTEN if name in message}
 
 
-def _id_of(message: Any) -> str | None:
-    name = message.get("id") if isinstance(message, dict) else None
-    return name if isinstance(name, str) else None
-
-
 def _same_output(one: Any, other: Any) -> bool:
     """Return whether two outputs say the same, but for the text that a solver may set."""
     bare = [{name: value for name, value in each.items() if name != "completion"} for each in (one, other)]
@@ -335,22 +356,6 @@ def _system(messages: Sequence[Any]) -> list[Any]:
     return [
         message.get("content") for message in messages if isinstance(message, dict) and message.get("role") == "system"
     ]
-
-
-def _merged(messages: Sequence[Any]) -> list[list[str]]:
-    """Return who says what in a request, but for line ends and for where a message ends and the next of a role begins.
-
-    Providers join neighbouring messages of one role before they are sent, with line ends between them.
-    """
-    found: list[list[str]] = []
-    for message in messages:
-        role = str(message.get("role")) if isinstance(message, dict) else ""
-        text = "".join(texts_of(message)).replace("\n", "")
-        if found and found[-1][0] == role:
-            found[-1][1] += text
-        else:
-            found.append([role, text])
-    return found
 
 
 def _said(message: Any) -> tuple[Any, str | bytes]:
