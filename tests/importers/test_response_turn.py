@@ -1,4 +1,4 @@
-"""Turns of the Responses API as chat messages, and what model calls cost in either API."""
+"""Turns of the Responses API as chat messages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.importers.response_turn import answer_of, is_summary, message_of
-from tracemark.importers.usage import metrics_of
+from tracemark.importers.response_turn import answer_of, chat_parts, is_summary, looked_at, message_of
 
 CALL = {"type": "function_call", "id": "fc", "call_id": "c1", "name": "bash", "arguments": '{"a": 1}', "status": "done"}
 
@@ -73,30 +72,22 @@ def test_an_answer_names_its_call() -> None:
     assert answer_of(item) == {"role": "tool", "tool_call_id": "c1", "content": "text", "status": "done"}
 
 
+IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"}
+
+
+def test_texts_and_images_of_an_item_are_parts_of_a_chat_message() -> None:
+    parts = [{"type": "input_text", "text": "See."}, {"type": "output_text", "text": "Seen."}, IMAGE]
+    assert chat_parts(parts) == [
+        {"type": "text", "text": "See."},
+        {"type": "text", "text": "Seen."},
+        {"type": "image_url", "image_url": {"url": IMAGE["image_url"]}},
+    ]
+    assert looked_at(parts) == {"image_detail": ["low"]}
+
+
 @pytest.mark.parametrize(
-    ("usage", "metrics"),
-    [
-        ({"prompt_tokens": 5, "completion_tokens": 2}, {"prompt_tokens": 5, "completion_tokens": 2}),
-        ({"input_tokens": 5, "output_tokens": 0}, {"prompt_tokens": 5, "completion_tokens": 0}),
-        (
-            {"input_tokens_details": {"cached_tokens": 3}},
-            {"cached_tokens": 3, "extra": {"usage": {"input_tokens_details": {"cached_tokens": 3}}}},
-        ),
-        (
-            {"input_tokens_details": {"cached_tokens": "3"}},
-            {"extra": {"usage": {"input_tokens_details": {"cached_tokens": "3"}}}},
-        ),
-        ({"prompt_tokens": "5", "x": None}, {"extra": {"usage": {"prompt_tokens": "5"}}}),
-        ({"prompt_tokens": True}, {"extra": {"usage": {"prompt_tokens": True}}}),
-        ({}, {}),
-        (None, {}),
-        ([5], {}),
-    ],
+    "part", [{**IMAGE, "file_id": "f1"}, {**IMAGE, "image_url": None}, {"type": "input_text"}, {"type": "x"}, "See."]
 )
-def test_a_report_of_either_api_is_read(usage: Any, metrics: dict[str, Any]) -> None:
-    assert metrics_of(usage) == metrics
-
-
-@pytest.mark.parametrize(("cost", "known"), [(0, True), (0.5, True), (None, False), ("0.5", False), (True, False)])
-def test_a_cost_is_a_number(cost: Any, known: bool) -> None:
-    assert metrics_of(None, cost) == ({"cost_usd": cost} if known else {})
+def test_a_part_with_more_or_less_to_it_stays_as_it_is(part: Any) -> None:
+    assert chat_parts([part]) == [part]
+    assert looked_at([part]) == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tracemark.importers.response_turn import message_of
+from tracemark.importers.response_turn import chat_parts, looked_at, message_of
 from tracemark.importers.session_lines import Line
 
 CALLS = {
@@ -44,7 +44,6 @@ _INJECTED = (
     "<skill>",
     "<user_shell_command>",
 )
-_IMAGE = {"type", "image_url", "detail"}
 
 
 class Entry(NamedTuple):
@@ -166,28 +165,10 @@ def _is_bare(left: dict[str, Any]) -> bool:
 
 def _content(content: list[Any]) -> dict[str, Any]:
     """Return parts as the content of a chat message, and how closely the images in it were looked at."""
-    images = [part.get("detail") for part in content if _is_image(part)]
-    looked = {"image_detail": images} if any(detail is not None for detail in images) else {}
-    return {"content": _parts(content), **looked}
+    return {"content": _joined(chat_parts(content)), **looked_at(content)}
 
 
-def _is_image(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") == "input_image" and part.keys() <= _IMAGE
-
-
-def _parts(content: list[Any]) -> Any:
-    """Return a single text as a text, anything else as parts of a chat message."""
-    parts = [_part(part) for part in content]
+def _joined(parts: list[Any]) -> Any:
+    """Return a single text as a text, anything else as parts."""
     only = parts[0] if len(parts) == 1 and isinstance(parts[0], dict) and parts[0].keys() == {"type", "text"} else None
     return only["text"] if only is not None and only["type"] == "text" and isinstance(only["text"], str) else parts
-
-
-def _part(part: Any) -> Any:
-    """Return a part as chat messages have it; one that is neither text nor an image stays as it is."""
-    if not isinstance(part, dict):
-        return part
-    if part.get("type") in ("input_text", "output_text") and part.keys() == {"type", "text"}:
-        return {"type": "text", "text": part["text"]}
-    if _is_image(part):
-        return {"type": "image_url", "image_url": {"url": part.get("image_url")}}
-    return part

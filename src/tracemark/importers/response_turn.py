@@ -7,9 +7,11 @@ summary that another model made of it, or both: the summary stands in for though
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 _TEXTS = ("text", "refusal")
+_TEXT_PARTS = ("input_text", "output_text")
 
 
 def message_of(response: dict[str, Any]) -> dict[str, Any]:
@@ -58,6 +60,34 @@ def answer_of(item: dict[str, Any]) -> dict[str, Any]:
     """
     rest = {name: value for name, value in item.items() if name not in ("type", "call_id", "output")}
     return {**rest, "role": "tool", "tool_call_id": item.get("call_id"), "content": item.get("output")}
+
+
+def chat_parts(parts: list[Any]) -> list[Any]:
+    """Return parts of an item as parts of a chat message; one that is neither text nor an image stays as it is."""
+    return [_chat_part(part) for part in parts]
+
+
+def looked_at(parts: Iterable[Any]) -> dict[str, Any]:
+    """Return how closely each image among the parts of an item was looked at, as a member of its message.
+
+    Empty where that is said of none.
+    """
+    details = [part.get("detail") for part in parts if is_image(part)]
+    return {"image_detail": details} if any(detail is not None for detail in details) else {}
+
+
+def is_image(part: Any) -> bool:
+    """Return whether a part of an item is an image, and nothing but that."""
+    if not isinstance(part, dict) or part.get("type") != "input_image":
+        return False
+    return isinstance(part.get("image_url"), str) and part.keys() <= {"type", "image_url", "detail"}
+
+
+def _chat_part(part: Any) -> Any:
+    if is_image(part):
+        return {"type": "image_url", "image_url": {"url": part["image_url"]}}
+    is_text = isinstance(part, dict) and part.get("type") in _TEXT_PARTS and part.keys() == {"type", "text"}
+    return {"type": "text", "text": part["text"]} if is_text else part
 
 
 def _taken(item: dict[str, Any], name: str) -> list[str]:

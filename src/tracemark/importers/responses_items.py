@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tracemark.importers.conversation import Conversation, NotMessagesError
-from tracemark.importers.response_turn import answer_of, message_of
+from tracemark.importers.response_turn import answer_of, chat_parts, is_image, looked_at, message_of
 
 _OF_REPLY = ("message", "reasoning", "function_call")
 
@@ -77,26 +77,6 @@ def _spoken(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message of someone else as a chat message, with images as chat messages hold them."""
     rest = {name: value for name, value in item.items() if name != "type"}
     content = rest.get("content")
-    images = [part for part in content if _is_image(part)] if isinstance(content, list) else []
-    if images:
-        rest["content"] = [_plain(part) for part in content or ()]
-        if any(part.get("detail") is not None for part in images):
-            rest["image_detail"] = [part.get("detail") for part in images]
+    if isinstance(content, list) and any(map(is_image, content)):
+        rest |= {"content": chat_parts(content), **looked_at(content)}
     return rest
-
-
-def _plain(part: Any) -> Any:
-    """Return a part as chat messages have it; one that they cannot have stays as it is."""
-    if _is_image(part):
-        return {"type": "image_url", "image_url": {"url": part["image_url"]}}
-    is_text = isinstance(part, dict) and part.get("type") == "input_text" and part.keys() == {"type", "text"}
-    return {"type": "text", "text": part["text"]} if is_text else part
-
-
-def _is_image(part: Any) -> bool:
-    return (
-        isinstance(part, dict)
-        and part.get("type") == "input_image"
-        and isinstance(part.get("image_url"), str)
-        and part.keys() <= {"type", "image_url", "detail"}
-    )
