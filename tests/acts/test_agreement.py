@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tracemark.acts import audit_export, equivalence
 from tracemark.acts.export import ExportReport
 from tracemark.errors import ExportRefusedError
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
 
-from .conftest import Shop, document, write_version
+from .conftest import CLOCK, Shop, document, write_version
+
+
+def reading(value_of: Callable[[str], str]) -> Any:
+    """Return an importer's `read` that finds a setting in each file: what `value_of` gives for its task."""
+    read = AtifImporter.read
+
+    def found(self: AtifImporter, record: Record) -> Iterator[Imported | Refused]:
+        for item in read(self, record):
+            if isinstance(item, Imported):
+                value = value_of(str(item.run["task"]))
+                runtime = [{"part": "parallel_calls", "form": "constant", "digest": value * 64}]
+                item = item._replace(observed={**item.observed, "runtime": runtime})
+            yield item
+
+    return found
 
 
 @pytest.fixture
 def settled(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """A corpus whose files hold a setting: of the first two runs one value, of the third another one."""
-    read = AtifImporter.read
-
-    def reading(self: AtifImporter, record: Record) -> Iterator[Imported | Refused]:
-        for item in read(self, record):
-            if isinstance(item, Imported):
-                value = "b" if item.run["task"] == "s-2" else "a"
-                runtime = [{"part": "parallel_calls", "form": "constant", "digest": value * 64}]
-                item = item._replace(observed={**item.observed, "runtime": runtime})
-            yield item
-
     with monkeypatch.context() as patch:
-        patch.setattr(AtifImporter, "read", reading)
+        patch.setattr(AtifImporter, "read", reading(lambda task: "b" if task == "s-2" else "a"))
         shop.ingest([document(f"s-{number}") for number in range(3)], name="settings")
     shop.accept()
     return shop
@@ -56,12 +62,90 @@ def test_under_claimed_they_are_taken_and_a_finding_says_so(settled: Shop) -> No
 def test_rows_that_agree_are_taken(settled: Shop) -> None:
     from tracemark.acts import decisions
 
-    from .conftest import CLOCK
-
     decisions.stamp(settled.root, [settled.ids()["s-2"]], "none", "another runtime", CLOCK)
     report: Any = settled.export()
     assert report.rows == 5
     assert "rows-differ" not in {found.code for found in report.findings}
+
+
+@pytest.fixture
+def read_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """Read again the files of stored, claimed runs with an importer that finds in them a setting that differs."""
+    documents = [document(f"s-{number}") for number in range(3)]
+    shop.ingest(documents, name="before")
+    shop.accept()
+
+    def again() -> Any:
+        with monkeypatch.context() as patch:
+            patch.setenv("TRACEMARK_WORKERS", "1")
+            patch.setattr(AtifImporter, "version", "99")
+            patch.setattr(AtifImporter, "read", reading(lambda task: "b" if task == "s-2" else "a"))
+            return shop.ingest(documents, name="again")
+
+    return again
+
+
+def test_what_a_later_reading_shows_counts(shop: Shop, read_again: Callable[[], Any]) -> None:
+    assert shop.export().rows == 6
+    read_again()
+    with pytest.raises(ExportRefusedError, match="runtime/parallel_calls \\(2 like "):
+        shop.export("exports/again")
+
+
+def test_the_audit_of_an_export_tells_what_was_read_since(shop: Shop, read_again: Callable[[], Any]) -> None:
+    shop.export()
+
+    def apart() -> list[str]:
+        audited = audit_export.audit_export(shop.root, shop.root / "exports/sft")
+        return [found.message for found in audited.findings if found.code == "export-rows-apart"]
+
+    assert apart() == []
+    read_again()
+    [message] = apart()
+    assert "runtime/parallel_calls (2 like " in message
+
+
+@pytest.fixture
+def two(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make two harnesses, store runs of each of which every other one has another setting, and make them equivalent."""
+
+    def make(manifest: str, handler: str = "", *, by_harness: bool) -> None:
+        folder = write_version(shop.root, "desk_c", handler=handler)
+        with (folder / "harness.yaml").open("a") as file:
+            file.write(manifest)
+        value = (lambda task: task[0]) if by_harness else (lambda task: "ab"[int(task[-1])])
+        with monkeypatch.context() as patch:
+            patch.setattr(AtifImporter, "read", reading(value))
+            shop.ingest([document(f"a-{number}") for number in range(2)], name="one")
+            shop.ingest([document(f"b-{number}") for number in range(2)], "desk_c", name="other")
+        shop.accept()
+        equivalence.equivalent(shop.root, "desk_a", "desk_c", "one for training", CLOCK, force=True)
+
+    return make
+
+
+LIMITED = "runtime:\n  limits: {parallel_calls: 4}\n"
+
+
+def test_harnesses_that_were_made_equivalent_may_differ_in_what_they_declare(
+    shop: Shop, two: Callable[..., None]
+) -> None:
+    two(LIMITED, by_harness=True)
+    report = shop.export()
+    assert report.rows == 7
+    assert "rows-differ" not in {found.code for found in report.findings}
+
+
+def test_runs_of_one_of_them_may_not(shop: Shop, two: Callable[..., None]) -> None:
+    two(LIMITED, by_harness=False)
+    with pytest.raises(ExportRefusedError, match="more than one harness"):
+        shop.export()
+
+
+def test_nor_may_harnesses_that_are_one_program(shop: Shop, two: Callable[..., None]) -> None:
+    two("", "  # the same", by_harness=True)
+    with pytest.raises(ExportRefusedError, match="more than one harness"):
+        shop.export()
 
 
 def test_rows_with_calls_that_no_definition_describes_are_named(shop: Shop) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark import digest
-from tracemark.exporters.agreement import Shown, differences, shown_in, worded
+from tracemark.exporters.agreement import Row, Shown, differences, shown_in, worded
 
 A, B = "a" * 64, "b" * 64
 
@@ -48,13 +48,24 @@ def test_a_part_that_is_called_outcome_cuts_nothing_short() -> None:
 
 
 def test_rows_that_show_the_same_or_other_parts_agree() -> None:
-    rows = [("1", [Shown("runtime", "parallel", A)]), ("2", [Shown("runtime", "limits", B)]), ("3", [])]
-    assert differences([*rows, ("4", [Shown("runtime", "parallel", A)])]) == []
+    shown = [[Shown("runtime", "parallel", A)], [Shown("runtime", "limits", B)], [], [Shown("runtime", "parallel", A)]]
+    assert differences(Row(str(number), each, {}) for number, each in enumerate(shown)) == []
+
+
+def test_rows_are_compared_where_their_harnesses_declare_the_same() -> None:
+    shown = [Shown("runtime", "parallel", A)], [Shown("runtime", "parallel", B)]
+
+    def found(one: dict[str, str], other: dict[str, str]) -> list[Any]:
+        return differences([Row("1", shown[0], one), Row("2", shown[1], other)])
+
+    assert found({"runtime": "x"}, {"runtime": "y"}) == []
+    assert len(found({"runtime": "x"}, {"runtime": "x"})) == 1
+    assert len(found({"runtime": "x", "prompt_templates": "p"}, {"runtime": "x", "prompt_templates": "q"})) == 1
 
 
 def test_a_part_of_which_rows_show_more_than_one_is_named_with_their_number() -> None:
     rows = [("1", A), ("2", B), ("3", B)]
-    found = differences((trace * 64, [Shown("runtime", "parallel", value)]) for trace, value in rows)
+    found = differences(Row(trace * 64, [Shown("runtime", "parallel", value)], {}) for trace, value in rows)
     [one] = found
     assert (one.component, one.part) == ("runtime", "parallel")
     assert one.rows == ((2, "2" * 64), (1, "1" * 64))
@@ -66,7 +77,7 @@ def test_a_part_of_which_rows_show_more_than_one_is_named_with_their_number() ->
 
 @given(st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from("12")), max_size=8))
 def test_there_is_a_difference_exactly_where_a_part_has_two_values(pairs: list[tuple[str, str]]) -> None:
-    rows = [(str(number), [Shown("runtime", part, value)]) for number, (part, value) in enumerate(pairs)]
+    rows = [Row(str(number), [Shown("runtime", part, value)], {}) for number, (part, value) in enumerate(pairs)]
     values: dict[str, set[str]] = {}
     for part, value in pairs:
         values.setdefault(part, set()).add(value)

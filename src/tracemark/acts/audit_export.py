@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tracemark.acts.agreement import Taken, disagreement
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.export import KIND, terms_of
 from tracemark.acts.provenance import content_in
@@ -18,10 +19,12 @@ from tracemark.durable import read_regular
 from tracemark.errors import IntegrityError, IrregularFileError, UnknownNameError
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
+from tracemark.exporters.agreement import shown_in, worded
 from tracemark.exporters.head import head_in, require_same
 from tracemark.exporters.select import facts
-from tracemark.findings import Report
+from tracemark.findings import Finding, Report, finding
 from tracemark.harness.match import fits
+from tracemark.ledger.params import Policy
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.store import Store
 
@@ -63,14 +66,17 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
             asked.append(True)
             return fits(corpus.matchers.values(), content_in(line))
 
+        fetch = _Fetch(store, corpus.store_decisions, _named_rows(folder))
         present = exports.Present(
             terms=terms_of(corpus),
-            fetch=_Fetch(store, corpus.store_decisions, _named_rows(folder)),
+            fetch=fetch,
             tools=cache(corpus.offered),
             fits=fitting,
             recorded=recorded,
         )
         audited = exports.audit(folder, present)
+        if audited.manifest is not None and audited.manifest.policy != Policy.CLAIMED.value:
+            audited.differences += _apart(corpus, store, fetch)
         findings = [
             *not_pulled(corpus),
             *store.findings,
@@ -92,6 +98,16 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
     )
 
 
+def _apart(corpus: Corpus, store: Store, fetch: _Fetch) -> list[Finding]:
+    """Return the finding that rows prove to be of more than one harness, by all that was stated of them until now."""
+    found = disagreement(corpus, store, fetch.taken.values())
+    return (
+        [finding("export-rows-apart", manifests.NAME, f"the rows are of more than one harness: {worded(found)}")]
+        if found
+        else []
+    )
+
+
 class _Fetch:
     """Gives a stored trace as it stands now.
 
@@ -106,6 +122,7 @@ class _Fetch:
         self._decisions = decisions
         wanted = Selection(traces=frozenset(filter(_is_id, expected)), superseded=True)
         self._states = {state.trace_id: state for state in store.select(wanted, decisions)}
+        self.taken: dict[str, Taken] = {}
         store.require_true([trace for trace, state in self._states.items() if state.restated])
 
     def __call__(self, trace_id: str) -> exports.Found | None:
@@ -119,7 +136,9 @@ class _Fetch:
                 self._store.require_true([trace_id] if state.restated else [])
             line = self._store.get(trace_id)
             require_same(line, trace_id, head_in(state))
-            return exports.Found(line, facts(state))
+            known = facts(state)
+            self.taken[trace_id] = Taken(trace_id, known.fingerprint, known.evidence, shown_in(line))
+            return exports.Found(line, known)
         except UnknownNameError:
             return None
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracemark import __version__, digest, engine
+from tracemark.acts.agreement import Taken, disagreement
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.export_job import ExportJob, Row, work
 from tracemark.acts.export_place import require_elsewhere
@@ -29,7 +30,7 @@ from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
 from tracemark.exporters import folder as folders
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters import sft as sft_rows
-from tracemark.exporters.agreement import differences, worded
+from tracemark.exporters.agreement import worded
 from tracemark.exporters.choice import Selected, choose, require_enough
 from tracemark.exporters.evaluation import unmatched
 from tracemark.exporters.head import Head, head_in
@@ -116,19 +117,23 @@ def sft(root: Path, out: Path) -> ExportReport:
         if compared.intersection(selected.ids):
             require_compared(corpus, store)
         require_enough(selected, terms, harness, lambda: _alike(corpus))
-        apart = [*_require_agreement(selected, terms, rows), *_undescribed(selected, rows)]
+        apart = [*_require_agreement(corpus, store, selected, terms, rows), *_undescribed(selected, rows)]
         manifest = _write(corpus, content, out, selected, terms, rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
         return _report(out, manifest, [*apart, *store.findings, *_beside(corpus, store)])
 
 
-def _require_agreement(selected: Selected, terms: Terms, rows: Mapping[str, Row]) -> list[Finding]:
+def _require_agreement(
+    corpus: Corpus, store: Store, selected: Selected, terms: Terms, rows: Mapping[str, Row]
+) -> list[Finding]:
     """Return the finding that rows prove to be of several harnesses, where only claims say that they are of one.
 
     Raises:
         ExportRefusedError: when they do, and claims are not enough.
     """
-    found = differences((trace, rows[trace].shown) for trace in selected.ids)
+    chosen = [(trace, rows[trace]) for trace in selected.ids]
+    taken = [Taken(trace, row.fingerprint, row.evidence, row.shown) for trace, row in chosen]
+    found = disagreement(corpus, store, taken)
     if not found:
         return []
     hint = "tracemark harness match TRACE tells them apart; state a harness of their own for some of them"

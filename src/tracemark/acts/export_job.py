@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import digest
+from tracemark.acts.agreement import RECORDED
 from tracemark.acts.fitting import Fitting
 from tracemark.acts.provenance import content_in
 from tracemark.exporters import sft
@@ -23,8 +24,6 @@ from tracemark.harness.match import Matcher
 from tracemark.harness.version import Harness
 from tracemark.store.row import head_of, trajectory_of
 from tracemark.store.segment import Location, read_lines
-
-_RECORDED = "recorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,10 @@ class Row:
     """What its trace shows of handlers and runtime, where nobody recorded them; empty when nothing."""
     undescribed: bool = False
     """Whether it holds tool calls, and its harness binds no tool that a definition describes."""
+    fingerprint: str | None = None
+    """The harness under which its trace counts."""
+    evidence: str = "unrecorded"
+    """How well that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,10 @@ def work(job: ExportJob) -> JobResult:
             verdict, row = _judge(line, known, job, fitting)
             judged.note(known, verdict)
             if row is not None:
-                shown = () if known.evidence == _RECORDED else shown_in(line)
+                shown = () if known.evidence == RECORDED else shown_in(line)
                 undescribed = bool(known.tool_calls) and not job.bound.get(known.fingerprint or "")
-                rows[known.id] = Row(job.spool, spool.tell(), len(row), shown, undescribed)
+                place = job.spool, spool.tell(), len(row)
+                rows[known.id] = Row(*place, shown, undescribed, known.fingerprint, known.evidence)
                 spool.write(row)
     return JobResult(judged, rows)
 

@@ -5,8 +5,9 @@ parallel tool calls, one without, under a manifest that says nothing of it. What
 runtime (form `constant`) is compared here among the rows that are taken. Prompts and tools are not: these are compared
 with the harness itself, which may let them vary.
 
-Invariant:
-- only what proves a difference is compared: a part that one of two rows does not show decides nothing.
+Invariants:
+- only what proves a difference is compared: a part that one of two rows does not show decides nothing;
+- rows of harnesses that differ in a component, and were declared equivalent all the same, may differ in it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,12 @@ def shown_in(line: bytes) -> tuple[Shown, ...]:
     """
     if _MARK not in line:
         return ()
-    observed: Mapping[str, Any] = head_of(line)["harness"].get("observed") or {}
+    return shown_by(head_of(line)["harness"])
+
+
+def shown_by(stamp: Mapping[str, Any]) -> tuple[Shown, ...]:
+    """Return what a stamp holds of handlers and runtime, held whole; empty when nothing."""
+    observed: Mapping[str, Any] = stamp.get("observed") or {}
     return tuple(
         Shown(component, entry["part"], entry["digest"])
         for component in _COMPARED
@@ -60,21 +66,28 @@ def shown_in(line: bytes) -> tuple[Shown, ...]:
     )
 
 
-def differences(rows: Iterable[tuple[str, Iterable[Shown]]]) -> list[Difference]:
-    """Return the parts of which the rows show more than one, in order of component and name.
+class Row(NamedTuple):
+    """One row of a set."""
 
-    Args:
-        rows: trace id and what the trace shows, for each row.
-    """
-    found: dict[tuple[str, str], dict[str, tuple[int, str]]] = {}
-    for trace, shown in rows:
+    trace: str
+    """The id of its trace."""
+    shown: Iterable[Shown]
+    """What the trace shows."""
+    declared: Mapping[str, str]
+    """For each component what the row's harness declares of it; rows are compared where it is the same."""
+
+
+def differences(rows: Iterable[Row]) -> list[Difference]:
+    """Return the parts of which rows of one declared component show more than one, in order of component and name."""
+    found: dict[tuple[str, str, str], dict[str, tuple[int, str]]] = {}
+    for trace, shown, declared in rows:
         for component, part, value in shown:
-            seen = found.setdefault((component, part), {})
+            seen = found.setdefault((component, part, declared.get(component, "")), {})
             count, first = seen.get(value, (0, trace))
             seen[value] = (count + 1, first)
     return [
         Difference(component, part, tuple(sorted(seen.values(), key=lambda one: (-one[0], one[1]))))
-        for (component, part), seen in sorted(found.items())
+        for (component, part, _), seen in sorted(found.items())
         if len(seen) > 1
     ]
 

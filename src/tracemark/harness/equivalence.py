@@ -49,6 +49,11 @@ def program(harness: Harness) -> str:
     return _identity(harness, _trees(harness)).fingerprint
 
 
+def components(harness: Harness) -> dict[str, str]:
+    """Return the same of each component; no digests of components."""
+    return dict(_identity(harness, _trees(harness)).components)
+
+
 def compare(one: Harness, other: Harness) -> Compared:
     """Compare two harnesses as programs, reading their texts only.
 
