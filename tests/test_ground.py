@@ -105,6 +105,15 @@ class TestRegistry:
         with pytest.raises(UsageError, match="cannot be loaded"):
             Registry("tracemark.none", {"a": "tracemark.nowhere:x"}, "thing").load("a")
 
+    def test_whatever_its_module_raises_is_no_bug_of_ours(self, tmp_path, monkeypatch):
+        (tmp_path / "broken_importer.py").write_text("def x(:\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        with pytest.raises(UsageError) as caught:
+            Registry("tracemark.none", {"a": "broken_importer:IMPORTER"}, "format").load("a")
+        assert caught.value.message.startswith("format 'a' cannot be loaded: SyntaxError")
+        assert caught.value.where == "broken_importer:IMPORTER"
+        assert "uninstall the package" in caught.value.hint
+
     def test_entry_points_add_names_and_replace_none(self):
         registry = Registry("console_scripts", {"tracemark": "tracemark.clock:FixedClock"}, "thing")
         assert registry.names()[0] == "tracemark"

@@ -26,6 +26,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+LISTED = "\n  "
+"""What stands in front of each fault in the message of an error that lists several."""
+
 
 class TracemarkError(Exception):
     """Base of all errors of tracemark.

@@ -37,7 +37,7 @@ class Registry:
 
         Raises:
             UnknownNameError: when there is no such name; the hint lists those that exist.
-            UsageError: when an entry point names something that cannot be imported.
+            UsageError: when an entry point names something that cannot be imported, whatever its module raises.
         """
         target = self._builtin.get(name) or self._entry_points().get(name)
         if target is None:
@@ -45,9 +45,11 @@ class Registry:
         module, _, attribute = target.partition(":")
         try:
             return getattr(import_module(module), attribute)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:
             raise UsageError(
-                f"{self.noun} {name!r} cannot be loaded: {error}", where=target, hint="reinstall its package"
+                f"{self.noun} {name!r} cannot be loaded: {type(error).__name__}: {error}",
+                where=target,
+                hint="mend, reinstall or uninstall the package that brings it",
             ) from error
 
     def _entry_points(self) -> dict[str, str]:

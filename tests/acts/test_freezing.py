@@ -104,7 +104,7 @@ def test_what_a_module_of_the_users_captured_is_written_out(shop: Shop, agent: P
         ("agent_of_the_user.harness:absent", "has no attribute 'absent'"),
         ("agent_of_the_user.harness:fails", "ValueError: no harness today"),
         ("agent_of_the_user.harness:leaves", "it ends the program with 3"),
-        ("agent_of_the_user.absent:FOUND", "ModuleNotFoundError"),
+        ("agent_of_the_user.absent:FOUND", "it cannot be loaded: No module named 'agent_of_the_user.absent'"),
     ],
 )
 def test_what_is_no_harness_there_is_said(shop: Shop, agent: Path, name: str, said: str) -> None:
@@ -113,6 +113,14 @@ def test_what_is_no_harness_there_is_said(shop: Shop, agent: Path, name: str, sa
     assert said in raised.value.message
     assert raised.value.where == name
     assert not (shop.root / "harness_versions" / "mine").exists()
+
+
+def test_of_a_module_that_is_not_found_the_places_are_told(shop: Shop, agent: Path) -> None:
+    with pytest.raises(UsageError) as raised:
+        freeze(shop.root, "nowhere_at_all:FOUND", "mine")
+    assert raised.value.hint is not None
+    assert "current folder" in raised.value.hint
+    assert "PYTHONPATH" in raised.value.hint
 
 
 def test_a_captured_harness_with_an_unrecorded_part_is_not_written(shop: Shop, agent: Path) -> None:

@@ -105,7 +105,7 @@ def test_declared_harnesses_are_a_table_and_observed_groups_stand_behind_it() ->
         "name  fingerprint       source    traces  successes\n"
         "desk  tm1:aaaaaaaaaaaa  snapshot  1       1\n"
         "\n"
-        "observed, of traces that nobody gave a harness:\n"
+        "observed, of traces under no harness:\n"
         "  observed:3  3 traces, atif\n"
         "    tool_bindings: 5 parts (schema)\n"
         "    runtime: open, never\n"

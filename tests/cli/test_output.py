@@ -8,7 +8,7 @@ import pytest
 
 from tracemark.cli.arguments import Output
 from tracemark.cli.output import paint, show, write_error, write_findings
-from tracemark.errors import ExportRefusedError, NoStoreError
+from tracemark.errors import ExportRefusedError, ManifestError, NoStoreError
 from tracemark.findings import Finding, Report, finding
 
 
@@ -93,6 +93,14 @@ def test_findings_that_a_report_only_counts_are_counted_in_words_too() -> None:
     assert stream.getvalue().endswith("  … and 980 more of record-not-json; --output json lists the first 100\n")
 
 
+def test_findings_that_a_file_repeats_are_said_to_be_counted_and_not_listed_elsewhere() -> None:
+    stream = io.StringIO()
+    write_findings([finding("header-missing", "a.jsonl:1", "no header")], stream, {"header-missing": 31})
+    assert stream.getvalue().endswith(
+        "  … and 30 more of header-missing; what is said of a file again is only counted\n"
+    )
+
+
 def test_findings_are_grouped_by_code_with_errors_first() -> None:
     warning = finding("closure-incomplete", "a.py:1", "dynamic import")
     stream = io.StringIO()
@@ -116,6 +124,13 @@ def test_an_error_says_what_where_and_what_next(capsys: pytest.CaptureFixture[st
         "",
         "error: there is no store\\x07\n  at: traces/STORE\nhint: tracemark init\n",
     )
+
+
+def test_faults_that_an_error_lists_have_a_line_each_and_none_can_pass_for_a_hint(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_error(ManifestError("2 problems\n  first\x07\n  second\nhint: rm", hint="mend it"), Output.TABLE)
+    assert capsys.readouterr().err == "error: 2 problems\n  first\\x07\n  second\\nhint: rm\nhint: mend it\n"
 
 
 @pytest.mark.parametrize("output", [Output.JSON, Output.JSONL])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tracemark.errors import UsageError
 from tracemark.importers import detect
 from tracemark.importers.base import Imported, Importer, Record, Refused, Unit
 from tracemark.importers.detect import IMPORTERS
@@ -106,6 +107,23 @@ def test_a_tie_names_both_and_the_way_out(inbox: Inbox, document: Make, monkeypa
     assert "atif and rival" in refused.message
     assert refused.hint == "--format atif or --format rival"
     assert len(inbox.read(format="atif").traces) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("tracemark.importers.atif:AtifImporter", "its entry point names no importer"),
+        ("tracemark.importers.detect:IMPORTERS", "its entry point names no importer"),
+        ("tracemark.importers.atif:IMPORTER", "its importer is called 'atif'"),
+    ],
+)
+def test_an_entry_point_that_names_no_importer_of_that_name_is_said_so(
+    monkeypatch: pytest.MonkeyPatch, target: str, said: str
+) -> None:
+    monkeypatch.setattr(detect, "IMPORTERS", Registry("tracemark.importers", {"strange": target}, "format"))
+    with pytest.raises(UsageError, match="format 'strange' cannot be used") as raised:
+        detect.importer("strange")
+    assert raised.value.message.endswith(said)
 
 
 def test_a_stated_format_is_believed(inbox: Inbox) -> None:

@@ -31,6 +31,7 @@ from tracemark.harness import snapshot
 from tracemark.harness.known import known_with_findings
 from tracemark.harness.match import Matcher
 from tracemark.harness.names import SHORTEST, begins, reserved
+from tracemark.harness.observed import PREFIX
 from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
@@ -207,9 +208,10 @@ class Corpus:
             raise self.pins.lacks(self.pins.missing, f"; of what is, no harness answers to {name!r}")
         names = ", ".join(sorted({harness.name for harness in self.places})) or "none yet"
         short = f" (of a fingerprint at least {SHORTEST} digits are needed)" if is_short(name) else ""
-        raise UnknownNameError(
-            f"no harness answers to {name!r}{short}", hint=f"known: {names} (tracemark harness list)"
-        )
+        hint = f"known: {names} (tracemark harness list)"
+        if name.startswith(PREFIX):
+            hint = f"it is a group of traces, and no harness: tracemark harness match {name}"
+        raise UnknownNameError(f"no harness answers to {name!r}{short}", hint=hint)
 
     def broken(self, name: str) -> list[Finding]:
         """Return what keeps the version in the folder `name` from being read; empty when nothing does."""

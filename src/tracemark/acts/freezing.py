@@ -106,6 +106,9 @@ def _run(name: str, call: Any) -> Any:
         return call()
     except SystemExit as error:
         raise UsageError(f"it cannot be loaded: it ends the program with {error}", where=name) from error
+    except ModuleNotFoundError as error:
+        hint = "modules are looked up in the current folder and among what is installed; PYTHONPATH adds folders"
+        raise UsageError(f"it cannot be loaded: {error}", where=name, hint=hint) from error
     except Exception as error:
         raise UsageError(f"it cannot be loaded: {type(error).__name__}: {error}", where=name) from error
 

@@ -108,7 +108,8 @@ class IngestReport(Report):
     evidence: dict[str, int]
     """The same records, by the evidence of the weakest component of their trace."""
     finding_counts: dict[str, int]
-    """How many findings there were of each code; `findings` lists at most 100 of a code."""
+    """How many findings there were of each code; `findings` lists at most 100 of a code, and what is said of one file
+    again only once."""
     dry_run: bool
     """Whether nothing was stored."""
 

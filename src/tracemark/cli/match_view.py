@@ -38,7 +38,7 @@ def write_harnesses(rows: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
     if declared:
         write_rows(declared, stream)
     if observed:
-        stream.write(("\n" if declared else "") + "observed, of traces that nobody gave a harness:\n")
+        stream.write(("\n" if declared else "") + "observed, of traces under no harness:\n")
         for row in observed[:_SHOWN]:
             stream.write(f"  {row['name']}  {_counted(row['traces'], 'trace')}, {visible(', '.join(row['formats']))}\n")
             about = {name: row[name] for name in ("agent", "domain", "label") if row.get(name)}

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from tracemark.cli.arguments import Output
 from tracemark.cli.layout import label, write_report, write_rows
 from tracemark.cli.text import to_json, visible
-from tracemark.errors import TracemarkError
+from tracemark.errors import LISTED, TracemarkError
 from tracemark.findings import Finding, Report, Severity
 
 _SHOWN = 20
@@ -98,7 +98,9 @@ def write_lines(rows: Iterable[Any]) -> None:
 def write_error(error: TracemarkError, output: Output) -> int:
     """Show an error in words, and as data where data was asked for; return its exit code."""
     stream = sys.stderr
-    stream.write(f"{paint('error', stream)}: {visible(error.message)}\n")
+    # a message that lists several faults has each on a line of its own, indented so that none can pass for a hint
+    message = LISTED.join(visible(line) for line in error.message.split(LISTED))
+    stream.write(f"{paint('error', stream)}: {message}\n")
     if error.where is not None:
         stream.write(f"  at: {visible(error.where)}\n")
     if error.hint is not None:
@@ -129,8 +131,14 @@ def write_findings(findings: Sequence[Finding], stream: TextIO, counts: Mapping[
         total = max(len(same), (counts or {}).get(code, 0))
         shown = min(len(same), _SHOWN)
         if total > shown:
-            listed = "all" if total == len(same) else f"the first {len(same)}"
-            stream.write(f"  … and {total - shown} more of {code}; --output json lists {listed}\n")
+            stream.write(f"  … and {total - shown} more of {code}; {_rest(total, len(same), shown)}\n")
+
+
+def _rest(total: int, listed: int, shown: int) -> str:
+    """Return where the findings stand that are not worded."""
+    if listed == shown:
+        return "what is said of a file again is only counted"
+    return f"--output json lists {'all' if total == listed else f'the first {listed}'}"
 
 
 def paint(word: str, stream: TextIO) -> str:

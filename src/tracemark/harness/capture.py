@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tracemark import digest
-from tracemark.errors import ManifestError, UsageError
+from tracemark.errors import LISTED, ManifestError, UsageError
 from tracemark.findings import Finding
 from tracemark.harness import captured_prompts, captured_tools
 from tracemark.harness.captured_code import (
@@ -87,7 +87,7 @@ class Captured:
             return self.harness
         lines = [f"{component} {part!r}: {reason}" for (component, part), reason in self.unrecorded.items()]
         hint = "give what the message says, or declare the part in a harness.yaml"
-        message = "\n  ".join([f"{len(lines)} of its parts cannot be identified, so it has no fingerprint", *lines])
+        message = LISTED.join([f"{len(lines)} of its parts cannot be identified, so it has no fingerprint", *lines])
         raise ManifestError(message, where=f"captured harness {self.name!r}", hint=hint)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracemark.errors import ManifestError
+from tracemark.errors import LISTED, ManifestError
 from tracemark.findings import Finding, finding
 from tracemark.harness import closure, includes, manifest
 from tracemark.harness.fingerprint import Place, Sources, identify, normal, plain, schema, schema_repairs
@@ -58,7 +58,7 @@ def manifest_error(folder: Path, problems: tuple[Finding, ...]) -> ManifestError
     message = first.message
     if len(problems) > 1:
         lines = [f"{problem.where}: {problem.message}" for problem in problems]
-        message = "\n  ".join([f"{len(problems)} problems", *lines])
+        message = LISTED.join([f"{len(problems)} problems", *lines])
     return ManifestError(message, where=f"{folder}/{first.where}", hint=first.hint)
 
 

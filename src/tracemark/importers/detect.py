@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from tracemark.errors import UsageError
 from tracemark.importers.base import Importer
 from tracemark.importers.head import Head
 from tracemark.registry import Registry
@@ -52,9 +53,19 @@ def importer(name: str) -> Importer:
 
     Raises:
         UnknownNameError: when there is none; the hint lists the names.
+        UsageError: when a third party's cannot be loaded, or is no importer of that name.
     """
-    found: Importer = IMPORTERS.load(name)
-    return found
+    found = IMPORTERS.load(name)
+    if Importer not in type(found).__mro__:
+        hint = "let it name an object, not a class, whose class derives from `tracemark.importers.base.Importer`"
+        raise UsageError(f"format {name!r} cannot be used: its entry point names no importer", hint=hint)
+    made: Importer = found
+    if made.name != name:
+        raise UsageError(
+            f"format {name!r} cannot be used: its importer is called {made.name!r}",
+            hint="give the entry point the importer's `name`",
+        )
+    return made
 
 
 def detect(head: Head, name: str | None = None) -> Detection:
