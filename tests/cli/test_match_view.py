@@ -107,9 +107,11 @@ def test_declared_harnesses_are_a_table_and_observed_groups_stand_behind_it() ->
         "\n"
         "observed, of traces under no harness:\n"
         "  observed:3  3 traces, atif\n"
+        "    first: trace bbbbbbbbbbbb\n"
         "    tool_bindings: 5 parts (schema)\n"
         "    runtime: open, never\n"
         "  observed:1  1 trace, atif\n"
+        "    first: trace bbbbbbbbbbbb\n"
         "    runtime: open, never\n"
         "known versions are compared with one of these by: tracemark harness match OBSERVED\n"
     )
@@ -118,7 +120,7 @@ def test_declared_harnesses_are_a_table_and_observed_groups_stand_behind_it() ->
 def test_a_group_is_told_with_words_of_its_first_trace() -> None:
     stream = io.StringIO()
     write_harnesses([{**observed(1), "agent": "desk\x1b 1", "label": "a.jsonl"}], stream)
-    assert "    first: agent desk\\x1b 1, label a.jsonl\n" in stream.getvalue()
+    assert "    first: trace bbbbbbbbbbbb, agent desk\\x1b 1, label a.jsonl\n" in stream.getvalue()
 
 
 def test_of_very_many_groups_the_first_twenty_are_shown() -> None:

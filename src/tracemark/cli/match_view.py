@@ -42,9 +42,8 @@ def write_harnesses(rows: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
         for row in observed[:_SHOWN]:
             stream.write(f"  {row['name']}  {_counted(row['traces'], 'trace')}, {visible(', '.join(row['formats']))}\n")
             about = {name: row[name] for name in ("agent", "domain", "label") if row.get(name)}
-            stream.writelines(
-                [f"    first: {', '.join(f'{k} {visible(v)}' for k, v in about.items())}\n"] if about else []
-            )
+            told = "".join(f", {name} {visible(value)}" for name, value in about.items())
+            stream.write(f"    first: trace {row['trace'][:_DIGEST]}{told}\n")
             stream.writelines(f"    {component}: {_parts(parts)}\n" for component, parts in row["known"].items())
             stream.writelines(f"    {component}: open, {why}\n" for component, why in row["open"].items())
         if len(observed) > _SHOWN:
