@@ -43,8 +43,7 @@ from tracemark.findings import Finding
 from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit, refuse
 from tracemark.importers.claude_code_tree import Context, contexts, is_record, role_of, session_of, text_of_prompt
 from tracemark.importers.claude_code_turns import LABELS, Turns
-from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
-from tracemark.importers.finish import UNFIT, Draft, finish
+from tracemark.importers.finish import UNFIT, Draft, drafted
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import Head
 from tracemark.importers.session_lines import Lines, Unread, heads, read
@@ -119,14 +118,7 @@ class ClaudeCodeImporter(Importer):
     def _trace(
         self, record: Record, document: Document, context: Context, told: tuple[list[str], list[Finding]]
     ) -> Imported | Refused:
-        try:
-            draft = _draft(context, list(told[0]))
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except NotMessagesError as error:
-            return refuse(UNFIT, document, str(error))
-        draft.findings += told[1]
-        return finish(self, record, document, draft)
+        return drafted(self, record, document, partial(_draft, context, told))
 
 
 def _sure(value: dict[str, Any]) -> int:
@@ -151,7 +143,8 @@ def _document(record: Record, lines: Lines, context: Context, number: int | None
     return Document(None, whole, f"{record.where}#{number}", record.repairs)
 
 
-def _draft(context: Context, repairs: list[str]) -> Draft:
+def _draft(context: Context, told: tuple[list[str], list[Finding]]) -> Draft:
+    repairs = list(told[0])
     turns = Turns(context.lines, repairs)
     trajectory = _trajectory(turns)
     if context.abandoned:
@@ -169,7 +162,8 @@ def _draft(context: Context, repairs: list[str]) -> Draft:
             trajectory["trajectory_id"] = turns.labels["agentId"]
     outcome = _outcome(turns, trajectory)
     # a message of the role system would be shown, but it is nothing that the program's own prompt is known to be
-    return Draft(trajectory, run, outcome, repairs, {"prompt_templates": []}, mixed=turns.mixed)
+    shown: dict[str, list[dict[str, str]]] = {"prompt_templates": []}
+    return Draft(trajectory, run, outcome, repairs, shown, findings=list(told[1]), mixed=turns.mixed)
 
 
 def _trajectory(turns: Turns) -> dict[str, Any]:

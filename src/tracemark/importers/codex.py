@@ -45,8 +45,7 @@ from tracemark.importers.base import Document, Imported, Importer, Record, Refus
 from tracemark.importers.codex_items import ITEMS, LINES, Entry, entry_of, is_terminal_log
 from tracemark.importers.codex_story import POLICIES, Story
 from tracemark.importers.content import text_of
-from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import UNFIT, Draft, UnfitError, drafted
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import Head
 from tracemark.importers.recovery import Entry as Shown
@@ -131,15 +130,7 @@ class CodexImporter(Importer):
     def _trace(
         self, record: Record, document: Document, session: list[Entry], told: tuple[list[str], list[Finding]]
     ) -> Imported | Refused:
-        repairs = list(told[0])
-        try:
-            draft = _draft(Story(session, repairs), session, repairs)
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
-        draft.findings += told[1]
-        return finish(self, record, document, draft)
+        return drafted(self, record, document, partial(_draft, session, told))
 
 
 def _sure(value: dict[str, Any]) -> int:
@@ -193,7 +184,9 @@ def _document(record: Record, lines: Lines, session: list[Entry], number: int | 
     return Document(None, whole, f"{record.where}#{number}", record.repairs)
 
 
-def _draft(story: Story, session: list[Entry], repairs: list[str]) -> Draft:
+def _draft(session: list[Entry], told: tuple[list[str], list[Finding]]) -> Draft:
+    repairs = list(told[0])
+    story = Story(session, repairs)
     if not story.steps:
         raise UnfitError("it holds no item that the model saw")
     meta = {name: value for name, value in story.meta.items() if name != "base_instructions" and value is not None}
@@ -216,7 +209,7 @@ def _draft(story: Story, session: list[Entry], repairs: list[str]) -> Draft:
     outcome: dict[str, Any] = {"status": "error" if story.is_failed else "unknown"}
     if story.termination is not None or story.is_failed:
         outcome["termination"] = story.termination or "error"
-    return Draft(trajectory, run, outcome, repairs, _shown(story, run), mixed=story.mixed)
+    return Draft(trajectory, run, outcome, repairs, _shown(story, run), findings=list(told[1]), mixed=story.mixed)
 
 
 def _trajectory(story: Story, meta: dict[str, Any]) -> dict[str, Any]:

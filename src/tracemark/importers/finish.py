@@ -6,7 +6,7 @@ schema and models), canonical bytes, what the content shows, and the trace's sou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from tracemark.importers.base import (
     source_of,
 )
 from tracemark.importers.content import observed, walk
+from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
 from tracemark.importers.strict import fast, faults, worded
 
 UNFIT = "record-unfit"
@@ -34,6 +35,10 @@ CHANGES = 20
 
 class UnfitError(ValueError):
     """A record has not the shape of its format; the message says what is missing, in one sentence."""
+
+
+class NewerError(ValueError):
+    """A version of a format that is not known; the message says which."""
 
 
 @dataclass(slots=True)
@@ -60,6 +65,27 @@ class Draft:
     mixed: list[str] = field(default_factory=list)
     """Where another harness was at work than before, in words with the step; empty for a run of one harness. Of many
     the first `CHANGES` reach the trace, and how many follow."""
+
+
+def drafted(importer: Importer, record: Record, document: Document, draft: Callable[[], Draft]) -> Imported | Refused:
+    """Return the trace of the draft that an importer makes of a document, or the refusal of what is none of its format.
+
+    Args:
+        importer: who reads it.
+        record: where it came from.
+        document: the JSON value that it is read from.
+        draft: makes the draft; raises `UnknownRoleError`, `NotMessagesError`, `NewerError` or `UnfitError` where it
+            cannot.
+    """
+    try:
+        made = draft()
+    except UnknownRoleError as error:
+        return refuse("unknown-role", document, str(error))
+    except NewerError as error:
+        return refuse("newer-format", document, str(error))
+    except (NotMessagesError, UnfitError) as error:
+        return refuse(UNFIT, document, str(error))
+    return finish(importer, record, document, made)
 
 
 def finish(importer: Importer, record: Record, document: Document, draft: Draft) -> Imported | Refused:

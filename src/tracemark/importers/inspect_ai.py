@@ -57,10 +57,10 @@ from typing import Any
 from tracemark import digest
 from tracemark.findings import finding
 from tracemark.importers import inspect_scores
-from tracemark.importers.base import Context, Document, Elements, Imported, Importer, Record, Refused, Unit, refuse
-from tracemark.importers.conversation import Conversation, NotMessagesError, UnknownRoleError
+from tracemark.importers.base import Context, Document, Elements, Imported, Importer, Record, Refused, Unit
+from tracemark.importers.conversation import Conversation
 from tracemark.importers.documents import each
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.head import Head
 from tracemark.importers.inspect_events import Attachments, Calls
 from tracemark.importers.inspect_header import agent_of, header_extra, run_of, session_of
@@ -128,12 +128,7 @@ class InspectImporter(Importer):
         yield from each(self.name, record, partial(self._read, record), lambda _: False)
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
-        try:
-            return finish(self, record, document, self._draft(record, document))
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
+        return drafted(self, record, document, partial(self._draft, record, document))
 
     def _draft(self, record: Record, document: Document) -> Draft:
         sample = _sample(document)

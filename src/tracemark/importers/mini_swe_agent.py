@@ -40,11 +40,10 @@ from typing import Any
 from tracemark.findings import finding
 from tracemark.importers import recorded_config, recovery
 from tracemark.importers.agent import named_agent
-from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit, refuse
+from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit
 from tracemark.importers.content import text_of
-from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
 from tracemark.importers.documents import each
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import Draft, NewerError, UnfitError, drafted
 from tracemark.importers.head import SPACE, Head
 from tracemark.importers.members import mapping
 from tracemark.importers.mini_swe_agent_turns import Turns
@@ -121,18 +120,7 @@ class MiniSweAgentImporter(Importer):
         yield from each(self.name, record, partial(self._read, record), _is_array)
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
-        try:
-            return finish(self, record, document, _draft(document))
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except NewerError as error:
-            return refuse("newer-format", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
-
-
-class NewerError(ValueError):
-    """A version of the format that is not known."""
+        return drafted(self, record, document, partial(_draft, document))
 
 
 def _is_bare(head: Head) -> bool:

@@ -49,10 +49,9 @@ from tracemark.findings import finding
 from tracemark.importers import openhands_facts as facts
 from tracemark.importers import openhands_sdk, openhands_session, openhands_v0
 from tracemark.importers.agent import named_agent
-from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit, refuse
-from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
+from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit
 from tracemark.importers.documents import elements
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import Head
 from tracemark.importers.members import mapping, without_null
@@ -135,24 +134,22 @@ class OpenHandsImporter(Importer):
                     yield guarded(self.name, part, partial(self._read, record, part))
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
-        try:
-            if record.context.archive is not None and openhands_session.is_event(document.value):
-                raise UnfitError("one event of a session: unpack the archive, in a folder its files are one record")
-            session = openhands_session.session_of(document.value)
-            if session is None:
-                raise UnfitError("it holds no event of OpenHands")
-            made = _of_sdk(session, record.context) if session.of_sdk else _of_old(session, record.context)
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
-        draft, contradicted = made
-        if contradicted is not None:
-            draft.findings.append(finding(CONTRADICTED, document.where, contradicted))
-        doubt = facts.doubt(draft.outcome, record.context.limits.success_reward)
-        if doubt is not None:
-            draft.findings.append(finding("verdict-unread", document.where, doubt))
-        return finish(self, record, document, draft)
+        return drafted(self, record, document, partial(_draft, document, record.context))
+
+
+def _draft(document: Document, context: Context) -> Draft:
+    if context.archive is not None and openhands_session.is_event(document.value):
+        raise UnfitError("one event of a session: unpack the archive, in a folder its files are one record")
+    session = openhands_session.session_of(document.value)
+    if session is None:
+        raise UnfitError("it holds no event of OpenHands")
+    draft, contradicted = _of_sdk(session, context) if session.of_sdk else _of_old(session, context)
+    if contradicted is not None:
+        draft.findings.append(finding(CONTRADICTED, document.where, contradicted))
+    doubt = facts.doubt(draft.outcome, context.limits.success_reward)
+    if doubt is not None:
+        draft.findings.append(finding("verdict-unread", document.where, doubt))
+    return draft
 
 
 def _are_rows(value: Any) -> bool:

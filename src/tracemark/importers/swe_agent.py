@@ -43,11 +43,11 @@ from tracemark import digest
 from tracemark.findings import finding
 from tracemark.importers import recorded_config, swe_agent_config
 from tracemark.importers.agent import named_agent
-from tracemark.importers.base import Document, Elements, Imported, Importer, Record, Refused, Unit, refuse
-from tracemark.importers.conversation import NotMessagesError, UnknownRoleError, decoded
+from tracemark.importers.base import Document, Elements, Imported, Importer, Record, Refused, Unit
+from tracemark.importers.conversation import decoded
 from tracemark.importers.cutting import Reader
 from tracemark.importers.documents import documents
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import SPACE, Head
 from tracemark.importers.swe_agent_config import part_of
@@ -142,12 +142,7 @@ class SweAgentImporter(Importer):
                 yield guarded(self.name, part, partial(self._read, record, part, beside))
 
     def _read(self, record: Record, document: Document, beside: Mapping[str, Any] | None) -> Imported | Refused:
-        try:
-            return finish(self, record, document, _draft(document, beside))
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
+        return drafted(self, record, document, partial(_draft, document, beside))
 
 
 def _are_settings(data: bytes) -> bool:

@@ -51,11 +51,9 @@ from tracemark.importers.base import (
     Refused,
     Unit,
     outcome_of_reward,
-    refuse,
 )
-from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
 from tracemark.importers.documents import each
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.head import Head
 from tracemark.importers.tau2_messages import Spoken, spoken
 from tracemark.importers.tau2_results import Results, results_of
@@ -134,15 +132,7 @@ class Tau2Importer(Importer):
         yield from each(self.name, record, partial(self._read, record))
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
-        try:
-            if not isinstance(document.value, dict) or not {"task_id", "messages", "ticks"} & set(document.value):
-                raise UnfitError("it is no simulation: it has no messages")
-            draft = _draft(document.value, record, document.where)
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
-        return finish(self, record, document, draft)
+        return drafted(self, record, document, partial(_draft, document, record))
 
 
 def _is_results(head: Head) -> bool:
@@ -158,12 +148,10 @@ def _is_note(head: Head) -> bool:
     return head.may_hold(b'"prompt_variant"') and all(name in head.members for name in _NOTES)
 
 
-def _draft(value: dict[str, Any], record: Record, where: str) -> Draft:
-    """Return what a simulation becomes.
-
-    Raises:
-        UnfitError, NotMessagesError, UnknownRoleError: when it has not the shape of the format.
-    """
+def _draft(document: Document, record: Record) -> Draft:
+    value = document.value
+    if not isinstance(value, dict) or not {"task_id", "messages", "ticks"} & set(value):
+        raise UnfitError("it is no simulation: it has no messages")
     repairs: list[str] = []
     results = results_of(record)
     known = results or Results({}, {})
@@ -177,7 +165,7 @@ def _draft(value: dict[str, Any], record: Record, where: str) -> Draft:
     if said.rendered:
         run["rendered"] = True
     trajectory = _trajectory(rest, said, known, run)
-    findings = _findings(outcome, results, where)
+    findings = _findings(outcome, results, document.where)
     return Draft(trajectory, run, outcome, repairs, findings=findings, mixed=mixed, observed={"prompt_templates": []})
 
 

@@ -40,11 +40,10 @@ from tracemark.importers.base import (
     Refused,
     Unit,
     outcome_of_reward,
-    refuse,
 )
-from tracemark.importers.conversation import Conversation, NotMessagesError, UnknownRoleError
+from tracemark.importers.conversation import Conversation
 from tracemark.importers.documents import each
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.head import SPACE, Head
 from tracemark.model.atif import VERSION
 
@@ -96,17 +95,15 @@ class TauBenchImporter(Importer):
         yield from each(self.name, record, partial(self._read, record))
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
-        value = document.value
-        try:
-            if not isinstance(value, dict):
-                raise UnfitError("a run is an object, and this is none")
-            is_display = isinstance(value.get(_DISPLAY), str) and "traj" not in value
-            draft = _demonstration(value) if is_display else _run(value, record.context.limits.success_reward)
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
-        return finish(self, record, document, draft)
+        return drafted(self, record, document, partial(_draft, document, record.context.limits.success_reward))
+
+
+def _draft(document: Document, success_reward: float) -> Draft:
+    value = document.value
+    if not isinstance(value, dict):
+        raise UnfitError("a run is an object, and this is none")
+    is_display = isinstance(value.get(_DISPLAY), str) and "traj" not in value
+    return _demonstration(value) if is_display else _run(value, success_reward)
 
 
 def _run(value: dict[str, Any], success_reward: float) -> Draft:

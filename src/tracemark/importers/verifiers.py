@@ -45,9 +45,8 @@ from typing import Any
 
 from tracemark.importers import verifiers_graph, verifiers_rows
 from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit, refuse
-from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
 from tracemark.importers.documents import documents, elements
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import UNFIT, Draft, NewerError, UnfitError, drafted
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import Head
 
@@ -141,7 +140,7 @@ class VerifiersImporter(Importer):
         elif "completion" not in value and ("nodes" in value or "traces" in value):
             try:
                 runs = verifiers_graph.runs(document)
-            except verifiers_graph.NewerError as error:
+            except NewerError as error:
                 yield refuse("newer-format", document, str(error))
                 return
             except UnfitError as error:
@@ -153,13 +152,7 @@ class VerifiersImporter(Importer):
             yield guarded(self.name, document, partial(self._finished, record, document, None))
 
     def _finished(self, record: Record, document: Document, run: verifiers_graph.Branch | None) -> Imported | Refused:
-        try:
-            draft = _draft(record, document, run)
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
-        return finish(self, record, document, draft)
+        return drafted(self, record, document, partial(_draft, record, document, run))
 
 
 def _draft(record: Record, document: Document, run: verifiers_graph.Branch | None) -> Draft:

@@ -25,7 +25,7 @@ from tracemark.importers import recorded_config, recovery, supplied, unspoken, v
 from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, time_text
-from tracemark.importers.finish import Draft, UnfitError
+from tracemark.importers.finish import Draft, NewerError, UnfitError
 from tracemark.importers.members import mapping
 from tracemark.importers.usage import is_number, metrics_of
 from tracemark.model.atif import VERSION
@@ -43,10 +43,6 @@ _OF_NODE = ("parent", "message", "timestamp", "sampled", "tools")
 _REWRITTEN = "replies that handlers rewrote before they were recorded: nobody says which, the run counts as rendered"
 _SEVERAL = "the last reply is one of several to one request, and nobody says which was graded: not read as a verdict"
 _OTHERS = "a trace that trains nobody beside one that does, as a judge's or a simulated user's: no run of the agent"
-
-
-class NewerError(ValueError):
-    """A version of the format that is not known."""
 
 
 class Branch(NamedTuple):
