@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import re
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,7 +31,7 @@ def test_a_search_in_pieces_finds_what_a_search_in_the_whole_finds(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(beside, "_PIECE", piece)
         patch.setattr(beside, "_OVERLAP", overlap)
-        assert [int(found) for found in occurrences(path, NUMBER)] == numbers
+        assert [int(found) for found in occurrences(path, NUMBER, 1_000_000)] == numbers
 
 
 def test_what_is_no_regular_file_is_not_searched(tmp_path: Path) -> None:
@@ -33,8 +39,26 @@ def test_what_is_no_regular_file_is_not_searched(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "pipe", "none", "."):
-        assert list(occurrences(tmp_path / name, NUMBER)) == []
-    assert list(occurrences(tmp_path / "real", NUMBER)) == [b"1"]
+        assert list(occurrences(tmp_path / name, NUMBER, 100)) == []
+    assert list(occurrences(tmp_path / "real", NUMBER, 100)) == [b"1"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstandard.ZstdCompressor().compress])
+def test_a_packed_file_is_searched_as_it_was_before(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(pack(b"#1 " * 100 + b"#2"))
+    assert list(occurrences(path, NUMBER, 1000)) == [b"1"] * 100 + [b"2"]
+    # where it breaks, or expands to too much, the search ends
+    path.write_bytes(pack(b"#1 " * 100 + b"#2")[:-6])
+    assert set(occurrences(path, NUMBER, 1000)) <= {b"1", b"2"}
+    path.write_bytes(pack(b"#1 " * 100 + b"#2"))
+    assert b"2" not in list(occurrences(path, NUMBER, 200))
+
+
+def test_an_archive_is_not_searched(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a", "#1")
+    assert list(occurrences(tmp_path / "a.zip", NUMBER, 1000)) == []
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../a", "a\\b", "a\0b", "/a"])

@@ -265,3 +265,13 @@ def test_the_shared_files(shared_traces: Path) -> None:
     assert len(found.traces) == 20
     assert {item.source["importer"] for item in found.traces} == {"nemo-gym"}
     assert Counter(item.outcome["status"] for item in found.traces) == {"success": 8, "failure": 10, "error": 2}
+
+
+def test_where_one_row_goes_beyond_full_reward_no_row_of_the_file_is_a_success_by_it(inbox: Inbox) -> None:
+    rows = [json.dumps(rollout(reward=reward)) for reward in (1.0, 0.5, 4.0)]
+    inbox.write("a.jsonl", "\n".join(rows))
+    inbox.write("b.jsonl", "\n".join(rows[:2]))
+    found = inbox.read()
+    assert [item.outcome["status"] for item in found.traces] == ["unknown", "failure", "unknown", "success", "failure"]
+    assert [item.outcome["reward"] for item in found.traces] == [1.0, 0.5, 4.0, 1.0, 0.5]
+    assert [one.code for one in found.traces[0].findings] == ["verdict-unread"]

@@ -13,7 +13,7 @@ from tracemark.exporters import rewritten
 from tracemark.importers.base import Context, Imported, Limits, Refused
 from tracemark.importers.thinkingbox import IMPORTER
 
-from .conftest import record_of, require_valid, steps_of
+from .conftest import Inbox, record_of, require_valid, steps_of
 from .make_golden import SAMPLES
 
 TOOL = {"name": "find", "description": "Find.", "input_schema": {"type": "object"}, "is_end_turn": False}
@@ -246,3 +246,11 @@ def test_any_damage_gives_a_valid_trace_or_a_refusal(data: st.DataObject) -> Non
         require_valid(item)
     else:
         assert item.code != "importer-failed", item.message
+
+
+def test_where_one_attempt_goes_beyond_full_reward_none_of_the_file_is_a_success_by_it(inbox: Inbox) -> None:
+    results: list[dict[str, Any]] = [{"reward": 1.0}, {"result": True, "reward": 1.0}, {"reward": 4.0}]
+    inbox.write("a.jsonl", "\n".join(json.dumps(attempt(test_result=result)) for result in results))
+    found = inbox.read()
+    assert [item.outcome["status"] for item in found.traces] == ["unknown", "success", "unknown"]
+    assert [one.code for one in found.traces[0].findings] == ["verdict-unread"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -611,6 +612,17 @@ def test_where_one_row_goes_beyond_full_reward_no_row_of_the_file_is_a_success_b
     assert [item.outcome["status"] for item in found.traces] == ["unknown", "failure", "unknown", "success", "failure"]
     assert [item.outcome.get("reward") for item in found.traces] == [1.0, 0.5, 1.3, 1.0, 0.5]
     assert "verdict-unread" in [one.code for one in found.traces[0].findings]
+
+
+def test_rows_of_a_packed_file_are_judged_like_those_of_a_plain_one(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path)
+    rows = "\n".join(json.dumps(row(reward=reward)) for reward in (1.0, True, 1.3))
+    inbox.write("a/results.jsonl", rows)
+    inbox.write("b/results.jsonl.gz", gzip.compress(rows.encode()))
+    found = inbox.read()
+    assert found.refused == []
+    assert [item.outcome["status"] for item in found.traces] == ["unknown"] * 6
+    assert [item.outcome.get("reward") for item in found.traces] == [1.0, None, 1.3] * 2
 
 
 def test_a_reward_that_is_no_number_is_kept_where_it_stood() -> None:

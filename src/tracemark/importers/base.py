@@ -178,7 +178,7 @@ class Context(NamedTuple):
         Nothing where `sibling` gives None for another reason than the file's size.
         """
         if self.folder is not None and plain(name):
-            yield from occurrences(Path(self.folder) / name, pattern)
+            yield from occurrences(Path(self.folder) / name, pattern, self.limits.max_expanded)
 
     def above(self, name: str) -> bytes | None:
         """Return the bytes of the file `name` in the folder that holds the file's own; None as of `sibling`.

@@ -7,8 +7,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from tracemark.importers.compression import BrokenError, TooMuchError, expanded, packing
+
 _PIECE = 1_048_576
 _OVERLAP = 4096
+_MAGIC = 16
 
 
 def plain(name: str) -> bool:
@@ -33,17 +36,23 @@ def read(path: Path, limit: int) -> bytes | str | None:
         return f"it cannot be read: {error.strerror or error}"
 
 
-def occurrences(path: Path, pattern: re.Pattern[bytes]) -> Iterator[bytes]:
+def occurrences(path: Path, pattern: re.Pattern[bytes], limit: int) -> Iterator[bytes]:
     """Yield what the first group of a pattern finds in a regular file, in order; nothing where there is none to read.
+
+    A file that is packed is searched as it was before, an archive is not. Where the packing breaks, the search ends.
 
     Args:
         path: the file, of any size; a piece of it is held.
         pattern: what it finds may have 4,096 bytes at most.
+        limit: how many bytes may come out of a packed file.
     """
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return
-        with path.open("rb") as file:
+        packed = _packing(path)
+        if packed == "zip":
+            return
+        with expanded(str(path), packed, "", limit) as file:
             held, more = b"", b"-"
             while more:
                 more = file.read(_PIECE)
@@ -56,5 +65,10 @@ def occurrences(path: Path, pattern: re.Pattern[bytes]) -> Iterator[bytes]:
                     yield match[1]
                     last = match.end()
                 held = data[max(sure, last, 0) :]
-    except OSError:
+    except (OSError, BrokenError, TooMuchError):
         return
+
+
+def _packing(path: Path) -> str:
+    with path.open("rb") as file:
+        return packing(file.read(_MAGIC))

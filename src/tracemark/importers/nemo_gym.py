@@ -23,7 +23,8 @@ sent none, so an empty list does not say that there were none. Runtime: `paralle
 tools. Handlers: nothing; system prompts in `instance_config` are not known to have been sent, and are kept as they are.
 
 Known limits: items other than messages, reasoning, function calls and their outputs are refused. A reward beyond
-`ingest.success_reward` is of another scale: its status is unknown (finding `verdict-unread`).
+`ingest.success_reward` is of another scale: its status is unknown (finding `verdict-unread`), and no other row of its
+file is a success by its reward; of files in archives only the row itself is looked at.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tracemark.findings import finding
 from tracemark.harness.tools import read_tools
 from tracemark.importers import recovery, supplied, unspoken
 from tracemark.importers.agent import named_agent
-from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit, refuse
+from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit, refuse
 from tracemark.importers.content import text_of
 from tracemark.importers.conversation import Conversation, NotMessagesError, UnknownRoleError, time_text
 from tracemark.importers.documents import each
@@ -47,7 +48,7 @@ from tracemark.importers.members import mapping, without_null
 from tracemark.importers.recovery import Entry
 from tracemark.importers.response_turn import is_summary
 from tracemark.importers.responses_items import add_items
-from tracemark.importers.rewards import rewarded
+from tracemark.importers.rewards import rewarded_in
 from tracemark.importers.usage import metrics_of
 from tracemark.model.atif import VERSION
 
@@ -113,14 +114,14 @@ class NemoGymImporter(Importer):
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
         try:
-            return finish(self, record, document, _draft(document, record.context.limits.success_reward))
+            return finish(self, record, document, _draft(document, record.context))
         except UnknownRoleError as error:
             return refuse("unknown-role", document, str(error))
         except (NotMessagesError, UnfitError) as error:
             return refuse(UNFIT, document, str(error))
 
 
-def _draft(document: Document, success_reward: float) -> Draft:
+def _draft(document: Document, context: Context) -> Draft:
     value = document.value
     if not isinstance(value, dict) or not isinstance(value.get(_REQUEST), dict):
         raise UnfitError(f"a rollout is an object with {_REQUEST}, and this is none")
@@ -143,7 +144,7 @@ def _draft(document: Document, success_reward: float) -> Draft:
         )
     if len(replies) == 1:
         _measure(replies[0], response)
-    outcome, doubt = _outcome(rest, response, success_reward)
+    outcome, doubt = _outcome(rest, response, context)
     agent = named_agent(mapping(rest.get("agent_ref")).get("name"), None, run, tools)
     trajectory: dict[str, Any] = {"schema_version": VERSION, "agent": agent, "steps": steps}
     if "task" in run and "attempt" in run:
@@ -256,10 +257,8 @@ def _measure(step: dict[str, Any], response: dict[str, Any]) -> None:
         step.setdefault("timestamp", moment)
 
 
-def _outcome(
-    rest: dict[str, Any], response: Mapping[str, Any], success_reward: float
-) -> tuple[dict[str, Any], str | None]:
-    outcome, doubt = rewarded(rest.get("reward"), success_reward)
+def _outcome(rest: dict[str, Any], response: Mapping[str, Any], context: Context) -> tuple[dict[str, Any], str | None]:
+    outcome, doubt = rewarded_in(context, rest.get("reward"))
     if "reward" in outcome:
         del rest["reward"]
     if rest.get("error_kind") not in (None, "", False):

@@ -32,18 +32,19 @@ from typing import Any
 from tracemark import digest
 from tracemark.findings import finding
 from tracemark.importers import thinkingbox_messages, unspoken
-from tracemark.importers.base import Document, Imported, Importer, Record, Refused, Unit, refuse
+from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit, refuse
 from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
 from tracemark.importers.documents import each
 from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
 from tracemark.importers.head import Head
-from tracemark.importers.rewards import rewarded
+from tracemark.importers.rewards import rewarded_in
 from tracemark.importers.usage import is_number, metrics_of
 from tracemark.model.atif import VERSION
 
 SUCCESS = (
     ("`is_system_error` of the row or of its `test_result`: true", "error, whatever the result"),
     ("`test_result.result`: true or false", "success or failure"),
+    ("`test_result.reward` without a result, where one of the file goes beyond full reward", "unknown, with a finding"),
     ("`test_result.reward` without a result", "by reward: success at ingest.success_reward, else failure"),
     ("none of these", "unknown"),
 )
@@ -90,14 +91,14 @@ class ThinkingBoxImporter(Importer):
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
         try:
-            return finish(self, record, document, _draft(document, record.context.limits.success_reward))
+            return finish(self, record, document, _draft(document, record.context))
         except UnknownRoleError as error:
             return refuse("unknown-role", document, str(error))
         except (NotMessagesError, UnfitError) as error:
             return refuse(UNFIT, document, str(error))
 
 
-def _draft(document: Document, success_reward: float) -> Draft:
+def _draft(document: Document, context: Context) -> Draft:
     value = document.value
     if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
         raise UnfitError("an attempt is an object with a list of messages, and this is none")
@@ -112,7 +113,7 @@ def _draft(document: Document, success_reward: float) -> Draft:
     tools = rest.get("tools")
     if isinstance(tools, list) and tools and all(isinstance(tool, dict) for tool in tools):
         agent["tool_definitions"] = rest.pop("tools")
-    outcome, doubt = _outcome(rest, success_reward)
+    outcome, doubt = _outcome(rest, context)
     trajectory: dict[str, Any] = {
         "schema_version": VERSION,
         "agent": agent,
@@ -121,9 +122,9 @@ def _draft(document: Document, success_reward: float) -> Draft:
     session = _session(rest, run)
     if session is not None:
         trajectory["session_id"] = session
-    context = rest.get("test_context")
-    if isinstance(context, dict) and "messages" in context and digest.equal(context["messages"], messages):
-        rest["test_context"] = {name: member for name, member in context.items() if name != "messages"}
+    tested = rest.get("test_context")
+    if isinstance(tested, dict) and "messages" in tested and digest.equal(tested["messages"], messages):
+        rest["test_context"] = {name: member for name, member in tested.items() if name != "messages"}
     if rest:
         trajectory["extra"] = {"record": rest}
     made = Draft(trajectory, run, outcome, repairs)
@@ -168,14 +169,14 @@ def _spent(rest: dict[str, Any], steps: list[dict[str, Any]]) -> bool:
     return len(usage) >= len(replies)
 
 
-def _outcome(rest: dict[str, Any], success_reward: float) -> tuple[dict[str, Any], str | None]:
+def _outcome(rest: dict[str, Any], context: Context) -> tuple[dict[str, Any], str | None]:
     """Return the outcome, and what of it is in doubt; remove from the row what became a part of it."""
     test = rest.get("test_result")
     outcome: dict[str, Any] = {"status": "unknown"}
     doubt = None
     if isinstance(test, dict):
         result, reward = test.get("result"), test.get("reward")
-        by_reward, doubt = rewarded(reward, success_reward)
+        by_reward, doubt = rewarded_in(context, reward)
         if isinstance(result, bool):
             outcome = {"status": "success" if result else "failure", "rule": "test_result.result"}
             if is_number(reward):

@@ -6,7 +6,6 @@ tables hold calls as JSON texts and answers without an id: they are read and lin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,13 +18,12 @@ from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, decoded, time_text
 from tracemark.importers.finish import Draft, UnfitError
 from tracemark.importers.members import mapping
-from tracemark.importers.rewards import rewarded
+from tracemark.importers.rewards import rewarded_in
 from tracemark.model.atif import VERSION
 
 RESULTS, METADATA = "results.jsonl", "metadata.json"
 """How the names of the two files of an evaluation end."""
 
-_REWARD = re.compile(rb'"reward"\s*:\s*(-?[0-9][0-9.eE+-]*)')
 _TIMES = ("generation_ms", "scoring_ms", "total_ms")
 _SAMPLING = ("max_tokens", "temperature")
 _LABELS = ("env_args", "base_url", "version_info", "date")
@@ -51,10 +49,7 @@ def draft(document: Document, context: Context) -> Draft:
     metrics = _final_metrics(rest.get("token_usage"))
     if metrics:
         trajectory["final_metrics"] = metrics
-    outcome, doubt = rewarded(rest.get("reward"), context.limits.success_reward)
-    if outcome.get("rule") == "reward" and outcome["status"] == "success" and _goes_beyond(context):
-        outcome = {"status": "unknown", "reward": outcome["reward"]}
-        doubt = "other rows of the file have a reward beyond ingest.success_reward: not read as a verdict"
+    outcome, doubt = rewarded_in(context, rest.get("reward"))
     if "reward" in outcome or rest.get("reward") is None:
         rest.pop("reward", None)
     if rest.get("error") not in (None, "", False):
@@ -155,26 +150,6 @@ def _run(rest: dict[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
     if start is not None:
         run["start"] = start
     return run
-
-
-def _goes_beyond(context: Context) -> bool:
-    """Return whether a row of the file has a reward beyond full success: its scale is another one then.
-
-    The whole file is looked at, so that no row is judged by where it stands. Of one in an archive nobody knows.
-    """
-
-    def look() -> bool:
-        found = context.occurrences(context.name, _REWARD)
-        return any(_number(text) > context.limits.success_reward for text in found)
-
-    return context.once(("verifiers-scale", context.folder, context.name), look)
-
-
-def _number(text: bytes) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
 
 
 def _final_metrics(usage: Any) -> dict[str, Any]:
