@@ -22,7 +22,10 @@ def test_a_round_trip_adds_verdicts_to_known_traces(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     scaffold.init(tmp_path)
     runs = [[{"role": "user", "content": f"{n}?"}, {"role": "assistant", "content": "yes"}] for n in range(3)]
-    Path("inbox/runs.jsonl").write_text("".join(json.dumps({"messages": run}) + "\n" for run in runs))
+    lines: list[dict[str, object]] = [{"messages": run} for run in runs]
+    # of another scale, so that it is no verdict
+    lines[2]["reward"] = 8.07
+    Path("inbox/runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert ingest.ingest(tmp_path, [Path("inbox")], ingest.IngestOptions()).ingested == 3
     interchange.atif(tmp_path, Path("handed"), interchange.InterchangeOptions())
     printed = io.StringIO()
