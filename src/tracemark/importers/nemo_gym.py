@@ -38,11 +38,11 @@ from tracemark.findings import finding
 from tracemark.harness.tools import read_tools
 from tracemark.importers import recovery, supplied, unspoken
 from tracemark.importers.agent import named_agent
-from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit, refuse
+from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit
 from tracemark.importers.content import text_of
-from tracemark.importers.conversation import Conversation, NotMessagesError, UnknownRoleError, time_text
+from tracemark.importers.conversation import Conversation, time_text
 from tracemark.importers.documents import each
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.head import Head
 from tracemark.importers.members import mapping, without_null
 from tracemark.importers.recovery import Entry
@@ -113,12 +113,7 @@ class NemoGymImporter(Importer):
         yield from each(self.name, record, partial(self._read, record))
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
-        try:
-            return finish(self, record, document, _draft(document, record.context))
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
+        return drafted(self, record, document, partial(_draft, document, record.context))
 
 
 def _draft(document: Document, context: Context) -> Draft:

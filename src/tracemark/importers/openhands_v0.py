@@ -142,7 +142,7 @@ class Events:
         if first is None:
             self.facts.system = known
         else:
-            other = [name for name in _IDENTITY if digest.canonical(first[name]) != digest.canonical(known[name])]
+            other = [name for name in _IDENTITY if not digest.equal(first[name], known[name])]
             change = f"another event `system`, with other {', '.join(other)}"
             rest.update({name: known[name] for name in other if name != "content"})
         self.story.add(Entry("message", {"role": "system", **_content(args), **rest}, change=change))

@@ -32,10 +32,9 @@ from typing import Any
 from tracemark import digest
 from tracemark.findings import finding
 from tracemark.importers import thinkingbox_messages, unspoken
-from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit, refuse
-from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
+from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit
 from tracemark.importers.documents import each
-from tracemark.importers.finish import UNFIT, Draft, UnfitError, finish
+from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.head import Head
 from tracemark.importers.rewards import rewarded_in
 from tracemark.importers.usage import is_number, metrics_of
@@ -90,12 +89,7 @@ class ThinkingBoxImporter(Importer):
         yield from each(self.name, record, partial(self._read, record))
 
     def _read(self, record: Record, document: Document) -> Imported | Refused:
-        try:
-            return finish(self, record, document, _draft(document, record.context))
-        except UnknownRoleError as error:
-            return refuse("unknown-role", document, str(error))
-        except (NotMessagesError, UnfitError) as error:
-            return refuse(UNFIT, document, str(error))
+        return drafted(self, record, document, partial(_draft, document, record.context))
 
 
 def _draft(document: Document, context: Context) -> Draft:
