@@ -112,6 +112,11 @@ class Local(Toy):
         return found
 
 
+class Careless(Toy):
+    def read(self, record: Record) -> Iterator[Imported | Refused]:
+        return (item for item in super().read(record) if isinstance(item, Imported))
+
+
 class Mute(Toy):
     pass
 
@@ -129,6 +134,7 @@ _BREAKS = [
     (Shy, "test_it_shows_only_what_it_says_that_it_shows"),
     (Elsewhere, "test_every_trace_names_the_record_that_it_was_read_from"),
     (Local, "test_nothing_of_this_machine_reaches_a_trace"),
+    (Careless, "test_what_it_cannot_read_is_refused_and_not_left_out"),
     (Mute, "test_it_says_what_it_keeps_drops_and_invents"),
 ]
 

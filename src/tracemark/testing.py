@@ -67,6 +67,7 @@ _FOREIGN: tuple[bytes, ...] = (
     b'{"messages": [{"role": "user", "content": "a"}]}',
     b'{"event": "start", "format": "tracemark/journal/1"}\n',
 )
+_OTHER: tuple[bytes, ...] = (b'{"nothing": "of it"}\n', b'["nothing of it"]\n', b"null\n", b"{}\n{}\n")
 _OWNERS = ("atif", "openai-chat", "journal")
 
 
@@ -149,6 +150,21 @@ class ImporterContract:
                         assert item.code != FAILED, told
                     else:
                         self._require_valid(item, f"{path.name}, {what}")
+
+    def test_what_it_cannot_read_is_refused_and_not_left_out(self) -> None:
+        """A sample that holds something else gives a refusal, or a finding that names it: it never just vanishes."""
+        for path in self._files():
+            for data in _OTHER:
+                with tempfile.TemporaryDirectory() as folder:
+                    copy = Path(folder) / path.name
+                    copy.write_bytes(path.read_bytes())
+                    if not any(isinstance(item, Imported) for item in self._read(copy, self.importer.name)):
+                        # what holds no trace by itself is read beside others
+                        continue
+                    copy.write_bytes(data)
+                    planned = source.plan([copy], format=self.importer.name)
+                    items = [*planned.refused, *(item for job in planned.jobs for item in source.read(job))]
+                    assert items or planned.findings, f"{path.name}, replaced by {data!r}: nothing was said of it"
 
     def test_nothing_of_this_machine_reaches_a_trace(self) -> None:
         """Traces and refusals hold no path of the files that were read."""

@@ -457,6 +457,15 @@ def test_a_long_document_is_recognised_by_its_beginning(name: str) -> None:
 SETTINGS = "actions:\n  open_pr: false\nagent:\n  config:\n    _commands:\n    - name: open\n  config_file: x.yaml\n"
 
 
+@pytest.mark.parametrize("content", ["[]", "null", '[{"history": []}]', "Traceback (most recent call last):"])
+def test_what_is_no_run_is_refused_and_not_called_settings(content: str, tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path)
+    inbox.write("broken.traj", content)
+    found = inbox.read(format="swe-agent")
+    assert (found.traces, found.plan.findings) == ([], [])
+    assert [one.where.partition("#")[0].partition(":")[0] for one in found.refused] == ["broken.traj"]
+
+
 def test_settings_beside_old_runs_are_no_trace_and_not_refused(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path)
     inbox.write("args.yaml", SETTINGS)

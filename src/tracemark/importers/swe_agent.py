@@ -106,9 +106,8 @@ class SweAgentImporter(Importer):
 
     def recognise(self, head: Head) -> int:
         """Return 95 for a document with the members of a run, 80 for the settings of such runs in YAML."""
-        first = head.data.lstrip(SPACE)[:1]
-        if first != b"{":
-            return 80 if first not in (b"[", b"") and _are_settings(head.data) else 0
+        if not head.data.lstrip(SPACE).startswith(b"{"):
+            return 80 if _is_yaml(head) and _are_settings(head.data) else 0
         if not any(map(head.may_hold, (b'"history"', b'"trajectory"'))):
             return 0
         if _USUAL.match(head.data):
@@ -130,7 +129,7 @@ class SweAgentImporter(Importer):
 
     def beside(self, name: str, head: Head) -> str | None:  # noqa: ARG002
         """Return why settings in YAML hold no trace."""
-        return None if head.data.lstrip(SPACE)[:1] == b"{" else _BESIDE
+        return _BESIDE if _is_yaml(head) and _are_settings(head.data) else None
 
     def read(self, record: Record) -> Iterator[Imported | Refused]:
         """Yield the trace of each run in the record."""
@@ -143,6 +142,10 @@ class SweAgentImporter(Importer):
 
     def _read(self, record: Record, document: Document, beside: Mapping[str, Any] | None) -> Imported | Refused:
         return drafted(self, record, document, partial(_draft, document, beside))
+
+
+def _is_yaml(head: Head) -> bool:
+    return head.data.lstrip(SPACE)[:1] not in (b"{", b"[", b"")
 
 
 def _are_settings(data: bytes) -> bool:
