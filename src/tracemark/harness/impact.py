@@ -8,8 +8,8 @@ Invariants:
 - pure: no schema is fetched or read from a disk, whatever a `$ref` names; one that leads outside its own schema makes
   the schema unusable;
 - a schema that is unusable, or arguments that no validator takes (lone surrogates, nesting without end, a pattern
-  that backtracks for ever), decide nothing: such a call is undecided, and never counts as valid. Unusable is as well a
-  schema whose references name each other so often that one value would be looked at without end;
+  that backtracks for ever), decide nothing: such a call is undecided, and never counts as valid. So it is where
+  references of a schema name each other so often that one value would be looked at without end (`looks`);
 - what the schemas do not say is not said: a valid call may still be answered otherwise by changed code.
 """
 
@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple
-from urllib.parse import unquote
 
 import jsonschema_rs
 
 from tracemark.harness.diff import Difference
+from tracemark.harness.looks import Looks
 
 FAULTS = 20
 """At most so many faults of one call are named."""
@@ -34,9 +34,6 @@ _WHY = 160
 
 _LOOKS = 100_000
 """At most so many schemas may apply to one and the same value."""
-
-_IN_PLACE = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
-"""Keywords whose schemas apply to the very value that theirs does."""
 
 _UNDECIDING = (
     jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded,
@@ -79,7 +76,7 @@ class Schemas:
     """
 
     def __init__(self, definitions: Iterable[Mapping[str, Any]]) -> None:
-        self._validators: dict[str, jsonschema_rs.Validator | None] = {}
+        self._validators: dict[str, tuple[jsonschema_rs.Validator, Looks] | None] = {}
         self.unusable: dict[str, str] = {}
         """Why a tool's schema decides nothing, by tool."""
         for definition in definitions:
@@ -103,9 +100,12 @@ class Schemas:
             return None
         if tool not in self._validators:
             return (Fault("", "tool-unbound", f"there is no tool {tool!r}"),)
-        validator = self._validators[tool]
-        if validator is None:
+        compiled = self._validators[tool]
+        if compiled is None:
             return ()
+        validator, looks = compiled
+        if looks.exceed(arguments):
+            return None
         try:
             errors = list(islice(validator.iter_errors(arguments), FAULTS))
         except (ValueError, RecursionError, OverflowError):
@@ -204,53 +204,12 @@ def _verdict(before: Sequence[Fault] | None, now: Sequence[Fault] | None) -> Ver
     return Verdict.INVALID_BEFORE if before else Verdict.STOPPED
 
 
-def _compiled(schema: dict[str, Any]) -> jsonschema_rs.Validator:
+def _compiled(schema: dict[str, Any]) -> tuple[jsonschema_rs.Validator, Looks]:
     validator = jsonschema_rs.validator_for(schema, retriever=_never, validate_formats=False)
-    if _looks(schema) > _LOOKS:
+    looks = Looks(schema, _LOOKS)
+    if looks.exceed({}):
         raise ValueError(f"by its references more than {_LOOKS} schemas apply to one value")
-    return validator
-
-
-def _looks(schema: Any) -> int:
-    """Return how many schemas apply to one value at most; what refers to itself counts once."""
-    every, anchors, pending = [], {}, [schema]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            every.append(value)
-            anchors.update({f"#{value[name]}": value for name in ("$anchor", "$dynamicAnchor") if name in value})
-        pending += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    known: dict[int, int] = {}
-
-    def of(value: Any) -> int:
-        if isinstance(value, list):
-            return sum(map(of, value))
-        if not isinstance(value, dict):
-            return 0
-        if id(value) not in known:
-            known[id(value)] = 1
-            known[id(value)] = 1 + sum(of(found) for name in _IN_PLACE for found in applied(value, name))
-        return known[id(value)]
-
-    def applied(value: dict[str, Any], name: str) -> list[Any]:
-        found = value.get(name)
-        if isinstance(found, str):
-            return [anchors.get(found) if found in anchors else _at(schema, found)]
-        return list(found.values()) if name == "dependentSchemas" and isinstance(found, dict) else [found]
-
-    return max(map(of, every), default=0)
-
-
-def _at(schema: Any, reference: str) -> Any:
-    """Return what a reference within a schema leads to; None where it leads elsewhere."""
-    found = schema
-    for step in unquote(reference).split("/")[1:] if reference.startswith("#") else [""]:
-        step = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-            found = found[int(step)]
-        else:
-            found = found.get(step) if isinstance(found, dict) else None
-    return found
+    return validator, looks
 
 
 def _never(uri: str) -> Any:
