@@ -135,6 +135,7 @@ def test_junk_never_crashes_and_gives_no_member_of_its_own(raw: Any) -> None:
         ({"name": "t", "parameters": "{}"}, "parameters"),
         ({"name": "t", "parameters": {}, "inputSchema": {"type": "object"}}, "disagree"),
         ({"type": "bash_20250124", "name": "bash"}, "built into"),
+        ({"type": "object", "properties": {"city": {"type": "string"}}}, "put it into `parameters`"),
         ({"type": "custom", "name": "t", "format": {"type": "grammar"}}, "format"),
         ({"type": "custom", "custom": {"name": "t", "format": {"type": "grammar"}}}, "format"),
         ({"type": "custom", "custom": "t"}, "custom"),

@@ -126,6 +126,11 @@ def _unwrap(raw: Any) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise ToolSchemaError(f"a tool definition is an object, found {_kind(raw)}")
     kind = raw.get("type")
+    if kind == "object":
+        raise ToolSchemaError(
+            "the schema of a tool's arguments alone is no definition; put it into `parameters`, beside `name` and "
+            "`description`"
+        )
     if kind not in _PLAIN_TYPES:
         raise ToolSchemaError(f"tools of type {kind!r} are built into a provider and hold no schema of their own")
     wrapper = _wrapper(raw)
