@@ -138,9 +138,11 @@ def test_a_message_that_is_not_what_the_response_says_is_no_text_of_the_model(sa
     assert kept is None or choice["message"][kept] == said[kept]
 
 
-def test_other_arguments_than_the_response_has_are_the_message_s() -> None:
+@pytest.mark.parametrize("other", [{}, {"content": "Something else."}])
+def test_other_arguments_than_the_response_has_are_the_message_s(other: dict[str, Any]) -> None:
     asked = [{"id": "c1", "function": {"name": "find", "arguments": '{"book":"b2"}'}}]
-    found, _ = read(agent(None, call("c1", book="b1"), said={"tool_calls": asked}))
+    found, _ = read(agent(None, call("c1", book="b1"), said={"tool_calls": asked, **other}))
+    assert found.rendered
     [made] = found.steps[0]["tool_calls"]
     assert (made["arguments"], made["extra"]) == ({"book": "b1"}, {"response_arguments": '{"book":"b2"}'})
     assert found.rendered

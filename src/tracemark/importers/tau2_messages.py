@@ -50,7 +50,7 @@ def spoken(messages: Sequence[Any], history: Sequence[Any], repairs: list[str]) 
         UnfitError, NotMessagesError: when they are no messages, or sound.
         UnknownRoleError: when nobody knows who spoke.
     """
-    copied = len(history) if history and _same(messages[: len(history)], history) else 0
+    copied = len(history) if history and _same_messages(messages[: len(history)], history) else 0
     witnessed = any(_has_witness(message) for message in messages)
     talk = _Talk(repairs, witnessed)
     for index, message in enumerate(messages):
@@ -176,7 +176,7 @@ class _Talk:
             step["llm_call_count"] = 0
             if "reasoning_content" in step:
                 keep(step, {"reasoning_content": step.pop("reasoning_content")})
-        if response is not None and not (response.agrees and _kept(step, calls, response.texts)):
+        if response is not None and (_restore(step, calls, response.texts) or not response.agrees):
             self.rendered = True
             self._repairs.append(_REWRITTEN)
 
@@ -241,9 +241,9 @@ def _texts(said: Any, calls: Any) -> list[str | None] | None:
     return texts
 
 
-def _kept(step: dict[str, Any], calls: Any, texts: list[str | None]) -> bool:
-    """Return whether the texts hold the arguments that the message has; where not, the message's are restored."""
-    found = True
+def _restore(step: dict[str, Any], calls: Any, texts: list[str | None]) -> bool:
+    """Give calls the arguments of the message where a text holds others; return whether one did."""
+    found = False
     if not texts:
         return found
     for entry, call, text in zip(step["tool_calls"], calls, texts, strict=True):
@@ -252,7 +252,7 @@ def _kept(step: dict[str, Any], calls: Any, texts: list[str | None]) -> bool:
             entry["arguments"] = wanted
             entry.setdefault("extra", {}).pop("arguments", None)
             keep(entry, {"response_arguments": text})
-            found = False
+            found = True
     return found
 
 
@@ -270,7 +270,7 @@ def _metrics(rest: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
     return metrics
 
 
-def _same(messages: Sequence[Any], history: Sequence[Any]) -> bool:
+def _same_messages(messages: Sequence[Any], history: Sequence[Any]) -> bool:
     """Return whether messages say what the history says; only when they were said differs."""
     if len(messages) != len(history) or not all(isinstance(one, dict) for one in (*messages, *history)):
         return False
