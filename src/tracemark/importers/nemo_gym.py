@@ -187,12 +187,12 @@ def _tools(request: dict[str, Any], response: dict[str, Any], rest: dict[str, An
         return None
     for holder in (response, rest):
         copy = holder.get("tools")
-        if isinstance(copy, list) and _same(copy, tools):
+        if isinstance(copy, list) and _same_tools(copy, tools):
             del holder["tools"]
     return request.pop("tools") or None
 
 
-def _same(copy: list[Any], tools: list[Any]) -> bool:
+def _same_tools(copy: list[Any], tools: list[Any]) -> bool:
     """Return whether two lists define the same tools, each of which can be read, and the copy says nothing else."""
     if digest.equal(copy, tools):
         return True

@@ -25,13 +25,14 @@ another kind is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from tracemark import digest
 from tracemark.findings import finding
 from tracemark.importers import thinkingbox_messages, unspoken
+from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Context, Document, Imported, Importer, Record, Refused, Unit
 from tracemark.importers.documents import each
 from tracemark.importers.finish import Draft, UnfitError, drafted
@@ -100,17 +101,21 @@ def _draft(document: Document, context: Context) -> Draft:
     messages, repairs = rest.pop("messages"), list[str]()
     steps = thinkingbox_messages.steps(messages, repairs)
     run = _run(rest)
-    if not _spent(rest, steps):
+    replies = [step for step in steps if step["source"] == "agent" and "llm_call_count" not in step]
+    usage = _objects(rest.get("usage"))
+    if usage and len(usage) == len(replies):
+        _measure(replies, usage)
+        del rest["usage"]
+    elif usage and len(usage) < len(replies):
         run["rendered"] = True
         repairs.append("fewer calls of the model than replies: some text was given, and not written in this attempt")
-    agent: dict[str, Any] = {"name": "thinkingbox", "version": "unknown"}
-    tools = rest.get("tools")
-    if isinstance(tools, list) and tools and all(isinstance(tool, dict) for tool in tools):
-        agent["tool_definitions"] = rest.pop("tools")
+    tools = _objects(rest.get("tools")) or None
+    if tools is not None:
+        del rest["tools"]
     outcome, doubt = _outcome(rest, context)
     trajectory: dict[str, Any] = {
         "schema_version": VERSION,
-        "agent": agent,
+        "agent": named_agent("thinkingbox", None, run, tools),
         "steps": steps or unspoken.steps(repairs),
     }
     session = _session(rest, run)
@@ -148,19 +153,17 @@ def _session(rest: Mapping[str, Any], run: Mapping[str, Any]) -> str | None:
     return f"{run['task']}-repetition-{run['attempt']}" if "task" in run and "attempt" in run else None
 
 
-def _spent(rest: dict[str, Any], steps: list[dict[str, Any]]) -> bool:
-    """Give each reply what its call cost; return whether there are as many calls as replies, or nobody says."""
-    usage = rest.get("usage")
-    replies = [step for step in steps if step["source"] == "agent" and "llm_call_count" not in step]
-    if not isinstance(usage, list) or not usage or not all(isinstance(one, dict) for one in usage):
-        return True
-    if len(usage) == len(replies):
-        del rest["usage"]
-        for step, one in zip(replies, usage, strict=True):
-            metrics = metrics_of(one)
-            if metrics:
-                step["metrics"] = metrics
-    return len(usage) >= len(replies)
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """Return a list of objects, or an empty one for anything else."""
+    return value if isinstance(value, list) and all(isinstance(one, dict) for one in value) else []
+
+
+def _measure(replies: Iterable[dict[str, Any]], usage: Iterable[dict[str, Any]]) -> None:
+    """Give each reply what its call cost."""
+    for step, one in zip(replies, usage, strict=True):
+        metrics = metrics_of(one)
+        if metrics:
+            step["metrics"] = metrics
 
 
 def _outcome(rest: dict[str, Any], context: Context) -> tuple[dict[str, Any], str | None]:
