@@ -16,8 +16,8 @@ def command(ctx: typer.Context, output: OutputOption = Output.TABLE) -> int:
 
     Known are the folders of harness_versions/, and the snapshots that the store keeps of harnesses it has traces of. A
     folder that was edited is another harness; the snapshot of what it was stays. Behind them stand observed groups:
-    traces that count under no harness, by what their content shows of one. A group is no harness, and has no
-    fingerprint.
+    traces that count under no harness and about which nobody decided, by what their content shows of one. A group is no
+    harness, and has no fingerprint.
     """
     with working("harness list"):
         report = harnesses.list_(corpus(ctx))
