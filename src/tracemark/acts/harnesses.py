@@ -29,11 +29,11 @@ class HarnessList(Report):
     to the corpus, or `snapshot`), `traces`, `successes`, `accepted` (false while it is open which one is),
     `equivalent_to` (the fingerprints that the ledger lets count as one with it, sorted)."""
     observed: tuple[dict[str, Any], ...] = ()
-    """Groups of traces that count under no harness and about which nobody decided, by what they share of one, those with
-    most traces first: `name`, `source` (`observed`), `formats` (each with its traces), `traces`, `tasks` (at most), `known` (component to part to
-    form and digest), `open` (component to why nothing of it is known), `trace` (the id of one of them), and of that
-    one `agent` (name and version), `domain` and `label` (its file), which are words and no identity. Documents of
-    sub-agents are in no group."""
+    """Groups of traces that count under no harness and about which nobody decided, by what they share of one, those
+    with most traces first: `name`, `source` (`observed`), `formats` (each with its traces), `traces`, `tasks` (at
+    most), `known` (component to part to form and digest), `open` (component to why nothing of it is known), `trace`
+    (the id of one of them), and of that one `agent` (name and version), `domain` and `label` (its file), which are
+    words and no identity. Documents of sub-agents are in no group."""
 
     @property
     def rows(self) -> tuple[dict[str, Any], ...]:
