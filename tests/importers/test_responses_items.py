@@ -89,6 +89,16 @@ def test_an_image_in_the_record_stays_an_image() -> None:
     assert step["extra"] == {"image_detail": ["low"]}
 
 
+def test_an_image_that_a_tool_gave_is_an_image_too() -> None:
+    call = {"type": "function_call", "call_id": "c1", "name": "look", "arguments": "{}"}
+    parts = [{"type": "input_text", "text": "Here."}, {"type": "input_image", "image_url": PIXEL, "detail": "low"}]
+    [step] = steps(call, {"type": "function_call_output", "call_id": "c1", "output": parts})
+    [result] = step["observation"]["results"]
+    image = {"type": "image", "source": {"media_type": "image/png", "path": PIXEL}}
+    assert result["content"] == [{"type": "text", "text": "Here."}, image]
+    assert result["extra"] == {"image_detail": ["low"]}
+
+
 def test_an_image_with_more_to_it_is_kept_whole() -> None:
     part = {"type": "input_image", "image_url": PIXEL, "file_id": "f1"}
     conversation = Conversation([])

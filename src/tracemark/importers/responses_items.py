@@ -53,9 +53,9 @@ def _messages(items: Any, place: str) -> Iterator[tuple[dict[str, Any], str]]:
         if is_reply:
             turn.append({**item, "type": kind, "content": _parts(item)} if kind == "message" else item)
         elif kind == "message":
-            yield _spoken(item), where
+            yield _with_images({name: value for name, value in item.items() if name != "type"}), where
         else:
-            yield answer_of(item), where
+            yield _with_images(answer_of(item)), where
     if turn:
         yield message_of({"output": turn}), place
 
@@ -73,10 +73,9 @@ def _parts(item: Mapping[str, Any]) -> Any:
     return [{"type": "output_text", "text": content}] if isinstance(content, str) else content
 
 
-def _spoken(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message of someone else as a chat message, with images as chat messages hold them."""
-    rest = {name: value for name, value in item.items() if name != "type"}
-    content = rest.get("content")
+def _with_images(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message with its images as chat messages hold them."""
+    content = message.get("content")
     if isinstance(content, list) and any(map(is_image, content)):
-        rest |= {"content": chat_parts(content), **looked_at(content)}
-    return rest
+        return {**message, "content": chat_parts(content), **looked_at(content)}
+    return message
