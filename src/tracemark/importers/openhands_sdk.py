@@ -144,7 +144,7 @@ class Events:
         known = {"system_prompt": event.get("system_prompt"), "tools": event.get("tools")}
         first, change = self.facts.system, None
         if first is not None:
-            other = [name for name in known if digest.canonical(first[name]) != digest.canonical(known[name])]
+            other = [name for name in known if not digest.equal(first[name], known[name])]
             if not other:
                 self.story.note({"id": event.get("id"), "kind": "SystemPromptEvent", "says": "the same again"})
                 return
