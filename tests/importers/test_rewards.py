@@ -31,3 +31,5 @@ def test_a_reward_beyond_full_success_is_of_another_scale(reward: Any, outcome: 
 
 def test_the_reward_of_a_success_is_a_setting() -> None:
     assert rewarded(8.5, 8.5).outcome["status"] == "success"
+    # true and false are on no scale
+    assert rewarded(True, 0.5).outcome == {"status": "success", "rule": "reward"}

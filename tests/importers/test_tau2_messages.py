@@ -169,6 +169,14 @@ def test_calls_with_more_than_calls_have_stay_in_the_response() -> None:
     assert found.steps[0]["extra"]["raw_data"]["choices"][0]["message"]["tool_calls"] == [more]
 
 
+@pytest.mark.parametrize("odd", [0, False, "", {}])
+def test_calls_of_a_response_that_are_no_list_stay_in_it(odd: Any) -> None:
+    message = agent()
+    message["raw_data"]["choices"][0]["message"]["tool_calls"] = odd
+    found, _ = read(message)
+    assert found.steps[0]["extra"]["raw_data"]["choices"][0]["message"] == {"tool_calls": odd}
+
+
 def test_several_answers_in_one_message_are_answers() -> None:
     both = {"role": "tool", "tool_messages": [tool("c1", "one"), tool("c2", "two", error=True)], "turn_idx": 3}
     found, notes = read(agent(None, call("c1"), call("c2")), both)

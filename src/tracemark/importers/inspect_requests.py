@@ -49,7 +49,7 @@ def holds(sent: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
     """
     if is_kept(message):
         return _said(sent) == _said(message)
-    return message.get("role") != "user" or asked([message]) in asked([sent])
+    return asked([message]) in asked([sent])
 
 
 def behind_replies(messages: Sequence[Any]) -> Sequence[Any]:

@@ -211,8 +211,9 @@ def _response(raw: dict[str, Any], content: Any, calls: Any) -> _Response:
     if same_text:
         rest.pop("content", None)
     texts = _texts(said.get("tool_calls"), calls)
-    if texts is not None and all(_PLAIN_CALL.issuperset(call) for call in rest.get("tool_calls", ())):
-        rest.pop("tool_calls", None)
+    made = rest.get("tool_calls")
+    if texts is not None and isinstance(made, list) and all(map(_PLAIN_CALL.issuperset, made)):
+        del rest["tool_calls"]
     if rest.get("role") == "assistant":
         del rest["role"]
     reasoning = rest.pop("reasoning_content") if isinstance(rest.get("reasoning_content"), str) else None
