@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.importers.members import fill, keep, mapping, without_null
+from tracemark.importers.members import fill, keep, mapping, object_in, without_null
 
 
 @pytest.mark.parametrize("value", [None, [], "a", 7, [("a", 1)]])
@@ -14,6 +14,12 @@ def test_what_is_no_object_has_no_members(value: Any) -> None:
     assert mapping(value) == {}
     held = {"a": None}
     assert mapping(held) is held
+
+
+@pytest.mark.parametrize("raw", [None, b"", b"[1]", b'"a"', b'{"a": 1', b"\xff"])
+def test_a_file_that_holds_no_object_is_none(raw: bytes | None) -> None:
+    assert object_in(raw) is None
+    assert object_in(b' {"a": 1} ') == {"a": 1}
 
 
 def test_null_says_nothing_and_an_empty_text_does() -> None:

@@ -54,7 +54,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tracemark import digest
 from tracemark.findings import finding
 from tracemark.importers import inspect_scores
 from tracemark.importers.base import Context, Document, Elements, Imported, Importer, Record, Refused, Unit
@@ -67,6 +66,7 @@ from tracemark.importers.inspect_header import agent_of, header_extra, run_of, s
 from tracemark.importers.inspect_pieces import REFERENCES, put_together
 from tracemark.importers.inspect_steps import Reading
 from tracemark.importers.inspect_subagents import embed
+from tracemark.importers.members import object_in
 from tracemark.model.atif import VERSION
 
 SUCCESS = inspect_scores.SUCCESS
@@ -150,7 +150,7 @@ class InspectImporter(Importer):
         if str(run.get("model", {}).get("name")).startswith(_MOCK):
             run["demonstration"] = True
             repairs.append("replies of a provider that plays what it was given: taken as made by no model")
-        agent, extra = _of_log(spec, plan, repairs)
+        agent, extra = _of_log(record.context, spec, plan, repairs)
         shown = reading.shown(spec, plan)
         if reading.tools is not None:
             agent["tool_definitions"] = reading.tools
@@ -197,28 +197,25 @@ def _header(context: Context) -> Mapping[str, Any]:
 
 def _read_header(context: Context) -> Mapping[str, Any]:
     for name in _HEADERS:
-        raw = context.member(name)
-        try:
-            value = digest.loads(raw).value if raw is not None else None
-        except digest.NotJSONError:
-            continue
-        if isinstance(value, dict) and isinstance(value.get("eval"), dict):
+        value = object_in(context.member(name))
+        if value is not None and isinstance(value.get("eval"), dict):
             return value
     return {}
 
 
-_last: tuple[Any, Any, dict[str, Any], dict[str, Any], list[str]] | None = None
-"""What was made of the header of the last sample, which is that of the next one too."""
+def _of_log(
+    context: Context, spec: Mapping[str, Any], plan: Any, repairs: list[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the agent, as a copy, and what of the header is kept in `extra`: the same for all samples of a log."""
 
-
-def _of_log(spec: Mapping[str, Any], plan: Any, repairs: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the agent, as a copy, and what of the header is kept in `extra`."""
-    global _last  # noqa: PLW0603 - one header, remembered by what it is
-    if _last is None or _last[0] is not spec or _last[1] is not plan:
+    def made() -> tuple[Any, Any, dict[str, Any], dict[str, Any], list[str]]:
+        # what is kept holds the values that its key is made of, so no others get that key
         notes: list[str] = []
-        _last = spec, plan, agent_of(spec, plan, notes), header_extra(spec), notes
-    repairs += _last[4]
-    return dict(_last[2]), _last[3]
+        return spec, plan, agent_of(spec, plan, notes), header_extra(spec), notes
+
+    _, _, agent, extra, notes = context.once((__name__, id(spec), id(plan)), made)
+    repairs += notes
+    return dict(agent), extra
 
 
 IMPORTER = InspectImporter()

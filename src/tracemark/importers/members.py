@@ -9,10 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tracemark import digest
+
 
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return an object, or an empty one for anything else."""
     return value if isinstance(value, dict) else {}
+
+
+def object_in(raw: bytes | None) -> dict[str, Any] | None:
+    """Return the object that a file beside a record holds; None when there is no file, no JSON or no object in it."""
+    if raw is None:
+        return None
+    try:
+        value = digest.loads(raw).value
+    except digest.NotJSONError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def without_null(value: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -54,7 +54,7 @@ from tracemark.importers.documents import elements
 from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.guard import guarded
 from tracemark.importers.head import Head
-from tracemark.importers.members import mapping, without_null
+from tracemark.importers.members import mapping, object_in, without_null
 from tracemark.importers.openhands_session import Session
 from tracemark.importers.openhands_story import Told
 from tracemark.importers.recorded_config import CONTRADICTED
@@ -197,7 +197,7 @@ def _of_sdk(session: Session, context: Context) -> tuple[Draft, str | None]:
     for event in session.events:
         events.add(event)
     known, rest = events.facts, session.rest
-    held = openhands_session.mapping_of(context.above(_STATE) or context.sibling(_STATE))
+    held = object_in(context.above(_STATE) or context.sibling(_STATE))
     state = held if held is not None else mapping(known.totals.get("full_state"))
     llm = mapping(mapping(state.get("agent")).get("llm"))
     contradicted = facts.contradiction(llm, known.converted) or _other_events(state, known)

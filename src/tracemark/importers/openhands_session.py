@@ -147,17 +147,6 @@ def read(record: Record) -> Iterator[Document | Refused]:
     yield Document(values, record.raw, record.where, tuple(note for note in said if note != SEVERAL))
 
 
-def mapping_of(raw: bytes | None) -> Mapping[str, Any] | None:
-    """Return the object that a file beside the events holds; None when there is no file, or no object in it."""
-    if raw is None:
-        return None
-    try:
-        value = digest.loads(raw).value
-    except digest.NotJSONError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
 def _is_old_event(value: Any) -> bool:
     if not isinstance(value, dict) or not (isinstance(value.get("action"), str) or _is_observation(value)):
         return False

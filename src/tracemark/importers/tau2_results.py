@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tracemark import digest
-from tracemark.digest import NotJSONError
 from tracemark.importers.base import Context, Record
+from tracemark.importers.members import object_in
 
 FILE = "results.json"
 """Name of the file beside the folder that holds runs one by one."""
@@ -76,14 +75,8 @@ def results_of(record: Record) -> Results | None:
 
 
 def _above(context: Context) -> Results | None:
-    raw = context.above(FILE)
-    if raw is None:
-        return None
-    try:
-        value = digest.loads(raw).value
-    except NotJSONError:
-        return None
-    return _results(value) if isinstance(value, dict) and isinstance(value.get("info"), dict) else None
+    value = object_in(context.above(FILE))
+    return _results(value) if value is not None and isinstance(value.get("info"), dict) else None
 
 
 def _results(members: Mapping[str, Any]) -> Results:

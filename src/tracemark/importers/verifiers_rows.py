@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracemark import digest
-from tracemark.digest import NotJSONError
 from tracemark.findings import finding
 from tracemark.importers import supplied, unspoken
 from tracemark.importers.agent import named_agent
 from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, decoded, time_text
 from tracemark.importers.finish import Draft, UnfitError
-from tracemark.importers.members import mapping
+from tracemark.importers.members import mapping, object_in
 from tracemark.importers.rewards import rewarded_in
 from tracemark.model.atif import VERSION
 
@@ -176,9 +174,4 @@ def _metadata(context: Context) -> Mapping[str, Any] | None:
     """Return what stands beside the results; None when it cannot be read."""
     if not context.name.endswith(RESULTS):
         return None
-    raw = context.sibling(context.name.removesuffix(RESULTS) + METADATA)
-    try:
-        value = digest.loads(raw).value if raw is not None else None
-    except NotJSONError:
-        return None
-    return value if isinstance(value, dict) else None
+    return object_in(context.sibling(context.name.removesuffix(RESULTS) + METADATA))
