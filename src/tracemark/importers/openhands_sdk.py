@@ -14,7 +14,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.importers.conversation import SPEAKERS, UnknownRoleError
 from tracemark.importers.members import fill, mapping, without_null
-from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story, texts
+from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story, place_of, texts
 from tracemark.importers.openhands_v0 import is_converted
 
 KINDS = frozenset(
@@ -134,7 +134,7 @@ class Events:
         kind = event.get("kind")
         rest = without_null(event, "kind", "timestamp", "id", "summary")
         summary = event.get("summary")
-        body = {"role": "system", "content": summary if isinstance(summary, str) else "", **_told(event)}
+        body = {"role": "system", "content": summary if isinstance(summary, str) else "", **place_of(event)}
         body |= {"event_type": kind if isinstance(kind, str) else "unknown", "event": rest or None}
         if isinstance(kind, str) and kind.startswith("Condensation"):
             body["context_management"] = CONDENSED
@@ -153,7 +153,7 @@ class Events:
             self.facts.system, self.facts.schemas = known, _schemas(known["tools"])
         rest = without_null(event, "kind", "source", "id", "timestamp", "system_prompt", "tools")
         content, left = _content([event.get("system_prompt")])
-        body = {"role": "system", "content": content, **left, **_told(event), "system_event": rest or None}
+        body = {"role": "system", "content": content, **left, **place_of(event), "system_event": rest or None}
         if rest.get("dynamic_context") is not None:
             # the model was sent it behind the prompt, as a part of one message
             body[UNSEEN] = True
@@ -172,7 +172,7 @@ class Events:
             raise UnknownRoleError(f"a MessageEvent of {str(source)[:40]!r} has the role {str(said)[:40]!r}")
         added = event.get("extended_content")
         content, left = _content(message.get("content"), added)
-        body = {**without_null(message, "content", "role"), **left, **_told(event)}
+        body = {**without_null(message, "content", "role"), **left, **place_of(event)}
         if isinstance(added, list) and added:
             body["extended_parts"] = len(added)
         if event.get("llm_response_id") is not None:
@@ -236,7 +236,7 @@ class Events:
 
     def _answer(self, event: dict[str, Any], kind: str) -> None:
         held = event.get(_ANSWERS[kind])
-        body: dict[str, Any] = {"observation_kind": kind, **_told(event)}
+        body: dict[str, Any] = {"observation_kind": kind, **place_of(event)}
         if kind == "ObservationEvent":
             observation = mapping(held)
             content, left = _content(observation.get("content"), event.get("extended_content"))
@@ -264,10 +264,6 @@ _OF_CALL = (
     *("llm_response_id", *_OF_REPLY),
 )
 _OF_ANSWER = ("kind", "id", "timestamp", "source", "tool_call_id", "action_id", "extended_content")
-
-
-def _told(event: Mapping[str, Any]) -> dict[str, Any]:
-    return without_null({"timestamp": event.get("timestamp"), "event_id": event.get("id")})
 
 
 def _content(parts: Any, added: Any = None) -> tuple[Any, dict[str, Any]]:

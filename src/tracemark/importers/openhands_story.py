@@ -194,6 +194,11 @@ class Story:
         return Entry("event", {"role": "system", "content": ""}, [answer])
 
 
+def place_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return when an event was, and its id, as members of what it becomes."""
+    return without_null({"timestamp": event.get("timestamp"), "event_id": event.get("id")})
+
+
 def _new(args: Mapping[str, Any], arguments: Mapping[str, Any], thought: Any) -> dict[str, Any] | None:
     """Return those arguments of an action that neither the call nor the text beside it says; None for none."""
     found = {}

@@ -18,7 +18,7 @@ from tracemark import digest
 from tracemark.importers.completion import reply_in
 from tracemark.importers.conversation import UnknownRoleError
 from tracemark.importers.members import fill, mapping, without_null
-from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story
+from tracemark.importers.openhands_story import CONDENSED, UNSEEN, Entry, Story, place_of
 from tracemark.importers.usage import metrics_of
 
 DELEGATED = "delegated_to"
@@ -137,7 +137,7 @@ class Events:
         if first is not None and digest.equal(first, known):
             self.story.note({"id": event.get("id"), "action": "system", "says": "the same again"})
             return
-        rest = {**_told(event), "args": without_null(args, *_IDENTITY) or None}
+        rest = {**place_of(event), "args": without_null(args, *_IDENTITY) or None}
         change = None
         if first is None:
             self.facts.system = known
@@ -148,7 +148,7 @@ class Events:
         self.story.add(Entry("message", {"role": "system", **_content(args), **rest}, change=change))
 
     def _message(self, event: dict[str, Any], args: Mapping[str, Any]) -> None:
-        body = {**_content(args), **_told(event), "args": without_null(args, "content") or None}
+        body = {**_content(args), **place_of(event), "args": without_null(args, "content") or None}
         if event["source"] == "user":
             images = args.get("image_urls")
             if images:
@@ -163,7 +163,7 @@ class Events:
 
     def _condensation(self, event: dict[str, Any], args: Mapping[str, Any]) -> None:
         summary = args.get("summary")
-        body = {"role": "system", "content": summary if isinstance(summary, str) else "", **_told(event)}
+        body = {"role": "system", "content": summary if isinstance(summary, str) else "", **place_of(event)}
         body |= {"event_type": "condensation", "context_management": CONDENSED, "args": without_null(args, "summary")}
         self.story.add(Entry("event", body))
 
@@ -172,9 +172,9 @@ class Events:
         kind = event["action"]
         if event["source"] == "user":
             call = {"function_name": kind, "arguments": dict(args)}
-            body = {"role": "user", "content": "", UNSEEN: True, "user_tool_calls": [call], **_told(event)}
+            body = {"role": "user", "content": "", UNSEEN: True, "user_tool_calls": [call], **place_of(event)}
         else:
-            body = {"role": "system", "content": "", "event_type": kind, "args": without_null(args), **_told(event)}
+            body = {"role": "system", "content": "", "event_type": kind, "args": without_null(args), **place_of(event)}
         self.story.name_call(self.story.add(Entry("event", body)), None, *_keys(event.get("id"), None, None))
 
     def _call(self, event: dict[str, Any], args: Mapping[str, Any]) -> None:
@@ -211,7 +211,7 @@ class Events:
             "id": said,
             "function": {"name": name if isinstance(name, str) else event["action"], "arguments": arguments},
         }
-        body = {"role": "assistant", "content": args.get("thought"), "tool_calls": [call], **_told(event)}
+        body = {"role": "assistant", "content": args.get("thought"), "tool_calls": [call], **place_of(event)}
         return self.story.add(Entry("reply", body))
 
     def _reply(self, event: dict[str, Any], response: dict[str, Any], acts: Any = None) -> Entry:
@@ -254,7 +254,7 @@ class Events:
         if kind in _NOTES - {"recall"}:
             self.story.note(_bare(event))
             return
-        body = {**_content(event), "observation": kind, "extras": without_null(extras), **_told(event)}
+        body = {**_content(event), "observation": kind, "extras": without_null(extras), **place_of(event)}
         body["event"] = without_null(event, *_COMMON, *_OF_RESULT) or None
         cause = _cause(event)
         response = _response(event)
@@ -335,10 +335,6 @@ def _left(response: Mapping[str, Any]) -> dict[str, Any]:
 def _content(holder: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of something as a message's, which may be null or absent."""
     return {"content": holder["content"]} if "content" in holder else {}
-
-
-def _told(event: Mapping[str, Any]) -> dict[str, Any]:
-    return without_null({"timestamp": event.get("timestamp"), "event_id": event.get("id")})
 
 
 def _bare(event: Mapping[str, Any]) -> dict[str, Any]:
