@@ -470,6 +470,8 @@ def test_tokens_that_are_none_are_kept_as_they_are() -> None:
         ({"rewards": {"a": {"score": "1"}}}, {"status": "unknown"}),
         ({"rewards": {"a": {"score": 1e308}, "b": {"score": 1e308}}}, {"status": "unknown"}),
         ({"rewards": {"a": {"score": 1e308, "weight": 10}}}, {"status": "unknown"}),
+        ({"rewards": {"a": {"score": 1.0, "weight": None}}}, {"status": "unknown"}),
+        ({"rewards": {"a": {"score": 1.0, "weight": "1"}}}, {"status": "unknown"}),
         ({"ok": False, "errors": [{"type": "E"}]}, {"status": "error", "reward": 1.0, "rule": "errors"}),
         ({"ok": True, "errors": [{"type": "E"}]}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         ({"ok": False}, {"status": "error", "reward": 1.0, "rule": "ok"}),
@@ -486,6 +488,18 @@ def test_an_episode_that_failed_before_its_first_trace_is_stored() -> None:
     item = trace(episode(ok=False, errors=[{"type": "BootError"}], task={"key": "shelf-b"}))
     assert item.outcome == {"status": "error", "rule": "errors"}
     assert item.run == {"task": "shelf-b", "domain": "library"}
+
+
+def test_errors_of_an_episode_say_nothing_of_a_trace_that_it_holds() -> None:
+    item = trace(episode(graph(), errors=[{"type": "SaveError"}]))
+    assert item.outcome["status"] == "success"
+    assert item.trajectory["extra"]["episode"]["errors"] == [{"type": "SaveError"}]
+
+
+def test_what_stopped_a_trace_is_its_termination() -> None:
+    item = trace(graph(stop_condition="max_turns"))
+    assert item.outcome["termination"] == "max_turns"
+    assert "stop_condition" not in item.trajectory.get("extra", {}).get("trace", {})
 
 
 def test_limits_of_the_agent_are_shown_unless_the_run_went_beyond_them() -> None:
