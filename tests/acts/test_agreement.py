@@ -16,7 +16,7 @@ from tracemark.importers.base import Imported, Record, Refused
 from .conftest import CLOCK, Shop, document, write_version
 
 
-def reading(value_of: Callable[[str], str]) -> Any:
+def reading(value_of: Callable[[str], str], component: str = "runtime") -> Any:
     """Return an importer's `read` that finds a setting in each file: what `value_of` gives for its task."""
     read = AtifImporter.read
 
@@ -24,8 +24,8 @@ def reading(value_of: Callable[[str], str]) -> Any:
         for item in read(self, record):
             if isinstance(item, Imported):
                 value = value_of(str(item.run["task"]))
-                runtime = [{"part": "parallel_calls", "form": "constant", "digest": value * 64}]
-                item = item._replace(observed={**item.observed, "runtime": runtime})
+                shown = [{"part": "parallel_calls", "form": "constant", "digest": value * 64}]
+                item = item._replace(observed={**item.observed, component: shown})
             yield item
 
     return found
@@ -103,19 +103,22 @@ def test_the_audit_of_an_export_tells_what_was_read_since(shop: Shop, read_again
     read_again()
     [message] = apart()
     assert "runtime/parallel_calls (2 like " in message
+    shop.set(("evidence: unique", "evidence: claimed"))
+    shop.export()
+    assert apart() == []
 
 
 @pytest.fixture
 def two(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Make two harnesses, store runs of each of which every other one has another setting, and make them equivalent."""
 
-    def make(manifest: str, handler: str = "", *, by_harness: bool) -> None:
+    def make(manifest: str, handler: str = "", component: str = "runtime", *, by_harness: bool) -> None:
         folder = write_version(shop.root, "desk_c", handler=handler)
         with (folder / "harness.yaml").open("a") as file:
             file.write(manifest)
         value = (lambda task: task[0]) if by_harness else (lambda task: "ab"[int(task[-1])])
         with monkeypatch.context() as patch:
-            patch.setattr(AtifImporter, "read", reading(value))
+            patch.setattr(AtifImporter, "read", reading(value, component))
             shop.ingest([document(f"a-{number}") for number in range(2)], name="one")
             shop.ingest([document(f"b-{number}") for number in range(2)], "desk_c", name="other")
         shop.accept()
@@ -143,7 +146,7 @@ def test_runs_of_one_of_them_may_not(shop: Shop, two: Callable[..., None]) -> No
 
 
 def test_nor_may_harnesses_that_are_one_program(shop: Shop, two: Callable[..., None]) -> None:
-    two("", "  # the same", by_harness=True)
+    two("", "  # the same", "observation_handlers", by_harness=True)
     with pytest.raises(ExportRefusedError, match="more than one harness"):
         shop.export()
 

@@ -59,6 +59,10 @@ def test_rows_are_compared_where_their_harnesses_declare_the_same() -> None:
         return differences([Row("1", shown[0], one), Row("2", shown[1], other)])
 
     assert found({"runtime": "x"}, {"runtime": "y"}) == []
+    handlers = [
+        Row(str(n), [Shown("observation_handlers", "t", value)], {"runtime": str(n)}) for n, value in enumerate((A, B))
+    ]
+    assert len(differences(handlers)) == 1
     assert len(found({"runtime": "x"}, {"runtime": "x"})) == 1
     assert len(found({"runtime": "x", "prompt_templates": "p"}, {"runtime": "x", "prompt_templates": "q"})) == 1
 

@@ -60,6 +60,9 @@ class Base:
     def run(self):
         return super().__repr__()
 
+    def said(self, word: str) -> str:  # of a method
+        return word
+
     def __private(self):
         return 1
 
@@ -83,10 +86,21 @@ class Below(Base):
 class Value:
     a: int = 1
     b: list = field(default_factory=list)
+    width: int = field(default=3)
 
 
 class Colour(str, Enum):
     RED = "red"
+
+
+Kind = int
+
+
+def early(x: Kind) -> "Kind":
+    return x
+
+
+Kind = str
 
 
 if LIMIT > 2:
@@ -152,6 +166,8 @@ def test_what_a_module_does_to_its_own_names_is_no_change(module):
         ("(x: int", "(x", "`typed`"),
         ('"str"', '"int"', "`typed`"),
         (") -> str", ") -> int", "`typed`"),
+        ("word: str) -> str:  # of a method", "word: int) -> str:  # of a method", "`Base.said`"),
+        ("width: int", "width: str", "`Value.width`"),
         ("A module.", "Another module.", "docstring of the module"),
         ('"""A module."""', "", "docstring of the module"),
         ("What all have.", "What some have.", "docstring of `Base`"),
@@ -209,6 +225,34 @@ def test_annotations_that_are_kept_as_texts_are_compared(lab):
     path = str(Path(module.__file__).resolve())
     assert difference(module, text.encode(), path) is None
     assert "`f`" in str(difference(module, text.replace("str", "int", 1).encode(), path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def worded(c):\n    c.__doc__ = 'b'\n    return c\n\n\n@worded\nclass A:\n    'a'\n",
+        "'a'\n__doc__ += 'b'\n",
+        "class A:\n    'a'\n    __doc__ = 'b'\n",
+        "first, *rest = 1, 2, 3\n",
+        "[first, last], other = (1, 2), 3\nlast = 4\n",
+        "A = B = [1]\nB.append(2)\n",
+        "def bare(f):\n    f.__annotations__ = {'y': str}\n    return f\n\n\n@bare\ndef f(x: int, y: str): ...\n",
+        "import functools\n\n\ndef other(x: str): ...\n\n\n@functools.wraps(other)\ndef f(x: int): ...\n",
+        "from typing import NamedTuple\n\n\nclass A(NamedTuple):\n    x: 'int'\n    y: None = None\n",
+        "class A:\n    def int(self): ...\n\n    def f(self, x: int): ...\n",
+        "class A:\n    x: int\n\n    class int: ...\n",
+    ],
+)
+def test_what_a_file_does_to_its_own_words_and_names_is_no_change(lab, text):
+    module = lab.load("own.py", text)
+    assert difference(module, text.encode(), str(Path(module.__file__).resolve())) is None
+
+
+@pytest.mark.parametrize(("old", "new"), [("-> None", "-> int"), ("-> int", "-> None"), ("-> 'int'", "-> None")])
+def test_what_is_returned_is_compared(lab, old, new):
+    text = f"def f() {old}: ...\n"
+    module = lab.load("returned.py", text)
+    assert "`f`" in str(difference(module, text.replace(old, new).encode(), str(Path(module.__file__).resolve())))
 
 
 def test_a_file_that_does_not_compile_is_a_difference(module):

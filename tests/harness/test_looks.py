@@ -134,6 +134,33 @@ def test_each_keyword_that_leads_on_in_a_list_is_one_way(place: str) -> None:
     assert not Looks(schema, MOST).exceed(nested('{"a":', "}", 1))
 
 
+@pytest.mark.parametrize(
+    "place", ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"]
+)
+def test_each_keyword_that_applies_to_the_same_value_is_one_way(place: str) -> None:
+    def holding(reference: str) -> Any:
+        below = {"$ref": reference}
+        return {"depend": {"n": below}, "allOf": [below], "anyOf": [below], "oneOf": [below]}.get(place[:6], below)
+
+    def chained(reference: Any) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            f"d~/{n}": {place: holding(reference(n + 1)), "additionalProperties": {"$ref": reference(n + 1)}}
+            for n in range(14)
+        }
+        return {"$ref": reference(0), "$defs": {**made, "d~/14": {}}}
+
+    looks = Looks(chained(lambda n: f"#/$defs/d~0~1{n}"), MOST)
+    assert not looks.exceed({})
+    assert looks.exceed(nested('{"a":', "}", 7))
+
+
+def test_an_address_of_an_older_draft_is_one() -> None:
+    below = {"allOf": [{"$ref": "other"}] * 40}
+    schema = {"definitions": {"a": {"id": "http://x/other", "allOf": [below["allOf"][0] | {"$ref": "last"}] * 40}}}
+    schema["definitions"]["b"] = {"id": "http://x/last", "type": "object"}
+    assert Looks({**schema, **below, "id": "http://x/"}, MOST).exceed({})
+
+
 @pytest.mark.parametrize("place", ["additionalProperties", "unevaluatedProperties", "patternProperties"])
 def test_each_keyword_that_leads_on_in_an_object_is_one_way(place: str) -> None:
     below: Any = {"anyOf": [{"$ref": "#/$defs/t"}] * 2}

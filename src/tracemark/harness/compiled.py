@@ -6,7 +6,7 @@ it says is compared with what the module holds:
 
 - functions and methods, whole: instructions, constants, names and lines, by the compiled code;
 - names that are given a written-out value once, and defaults of parameters that are written out;
-- what parameters are said to be, as far as it is a name, or a text that the interpreter keeps;
+- what parameters and members are said to be, as far as it is a name, or a text that the interpreter keeps;
 - docstrings of modules and classes, and the base classes of classes.
 
 What a module computes when it is loaded is not compared: nobody can without running it again.
@@ -16,6 +16,7 @@ Names that it imports, and what was added to a module, class or function by othe
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import os
 import sys
@@ -50,7 +51,7 @@ def difference(module: ModuleType, raw: bytes, path: str) -> str | None:
         code = compile(raw, path, "exec", dont_inherit=True)
     except (UnparsableError, SyntaxError, ValueError, RecursionError) as error:
         return f"the file does not compile: {error}"
-    comparison = _Comparison(body, code, path)
+    comparison = _Comparison(body, code, path, vars(module))
     return next(comparison.differences(body, vars(module), ""), None)
 
 
@@ -75,8 +76,10 @@ def _held(value: object) -> dict[str, Any]:
 class _Comparison:
     """One comparison of one module with its file."""
 
-    def __init__(self, body: list[ast.stmt], code: CodeType, path: str) -> None:
+    def __init__(self, body: list[ast.stmt], code: CodeType, path: str, held: Mapping[str, Any]) -> None:
         self.path = path
+        self.held = held
+        self.bound = Counter(_bindings(body))
         self.module = body
         self.codes: dict[str, list[tuple[Any, ...]]] = {}
         for inner in _nested(code):
@@ -105,6 +108,8 @@ class _Comparison:
                 if bound[node.name] == 1 and inside + node.name not in self.rebound:
                     yield from self._definition(node, held, inside)
             elif isinstance(node, ast.Assign | ast.AnnAssign):
+                if isinstance(node, ast.AnnAssign) and self._is_said_otherwise(node, held, bound, inside):
+                    yield f"`{inside}{ast.unparse(node.target)}` has another annotation than the file says"
                 pairs = list(_pairs(node))
                 names = {name for name, _ in pairs}
                 # names that are given one value share it, and what is done to it by one of them
@@ -140,7 +145,9 @@ class _Comparison:
             for function in functions:
                 if self._is_here(function) and _other_defaults(node, function):
                     yield f"{shown} has other defaults than the file says"
-                if self._is_of(function, inside + node.name) and _other_annotations(node, function, held, inside):
+                if self._is_of(function, inside + node.name) and _other_annotations(
+                    node, function, self._named(held), inside
+                ):
                     yield f"{shown} has other annotations than the file says"
 
     def _bases(self, node: ast.ClassDef, value: type, held: Mapping[str, Any], shown: str) -> Iterator[str]:
@@ -149,6 +156,20 @@ class _Comparison:
             expected = tuple(bases) or (object,)
             if expected != value.__bases__ and not node.keywords:
                 yield f"{shown} has other base classes than the file says"
+
+    def _is_said_otherwise(
+        self, node: ast.AnnAssign, held: Mapping[str, Any], bound: Mapping[str, int], inside: str
+    ) -> bool:
+        kept = held.get("__annotations__")
+        name = _mangled(ast.unparse(node.target), inside)
+        if bound[ast.unparse(node.target)] != 1 or not isinstance(kept, dict) or name not in kept:
+            return False
+        return _is_other(node.annotation, kept[name], self._named(held))
+
+    def _named(self, held: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what names stand for in annotations; None where a name may have stood for something else before."""
+        doubtful = {name for name, count in self.bound.items() if count > 1 or hasattr(builtins, name)}
+        return {**self.held, **dict.fromkeys(doubtful if held is self.held else {*doubtful, *held})}
 
     def _is_here(self, function: FunctionType) -> bool:
         return os.path.realpath(function.__code__.co_filename) == self.path
@@ -283,10 +304,13 @@ def _is_other(written: ast.expr, kept: object, held: Mapping[str, Any]) -> bool:
             return ast.dump(ast.parse(kept, mode="eval").body) != ast.dump(written)
         except (SyntaxError, ValueError, RecursionError):
             return False
+    if not (kept is None or isinstance(kept, type)):
+        # what is more than a name, or was made of one
+        return False
+    if isinstance(written, ast.Constant):
+        return not (written.value is None and kept is type(None))
     found = _resolved(written, held)
-    return isinstance(written, ast.Constant) or (
-        isinstance(kept, type) and isinstance(found, type) and found is not kept
-    )
+    return isinstance(found, type) and found is not kept
 
 
 def _pairs(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
@@ -335,7 +359,7 @@ def _resolved(node: ast.expr, held: Mapping[str, Any]) -> object:
         return getattr(_resolved(node.value, held), node.attr, _MISSING)
     if isinstance(node, ast.Name):
         found = held.get(node.id, _MISSING)
-        builtins = held.get("__builtins__", {})
-        table = builtins if isinstance(builtins, dict) else vars(builtins)
+        given = held.get("__builtins__", {})
+        table = given if isinstance(given, dict) else vars(given)
         return table.get(node.id, _MISSING) if found is _MISSING else found
     return _MISSING
