@@ -151,6 +151,7 @@ def test_an_environment_of_another_class_may_render_otherwise(kind):
         ("policies", {**Environment().policies, "json.dumps_kwargs": {"ensure_ascii": False}}),
         ("context_class", type("Context", (Environment.context_class,), {})),
         ("concat", "; ".join),
+        ("code_generator_class", type("Generator", (Environment.code_generator_class,), {})),
     ],
 )
 def test_what_was_changed_in_an_environment_is_in_no_manifest(member, value):

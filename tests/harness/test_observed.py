@@ -99,6 +99,12 @@ def test_settings_of_tools_are_no_list_and_say_nothing_about_one() -> None:
     assert compare(told, told, ())["tool_bindings"] is SAME
 
 
+def test_a_setting_beside_a_list_of_tools_is_none_of_them() -> None:
+    bare, told = tools(look=("schema", "1")), tools(look=("schema", "1"), retries=("constant", "1"))
+    assert compare(bare, told, ())["tool_bindings"] is UNKNOWN
+    assert differing(bare, told, ()) == []
+
+
 def test_settings_prove_that_two_runtimes_differ_and_never_that_they_are_one() -> None:
     one, other = (half("runtime", parallel_tool_calls=("constant", value)) for value in "12")
     assert compare(one, one, ())["runtime"] is UNKNOWN

@@ -91,6 +91,12 @@ def test_calls_of_one_index_are_told_apart_by_id_and_name() -> None:
     assert [(call["id"], call["function"]["arguments"]) for call in calls] == [("a", '{"x": 1}'), ("b", "{}")]
 
 
+def test_an_id_and_a_name_that_come_late_begin_no_other_call() -> None:
+    pieces = [part(0, function={"arguments": "{"}), part(0, id="a", function={"name": "f", "arguments": "}"})]
+    [call] = message(read(sent(*map(chunk, pieces), chunk({}, "tool_calls"))))["tool_calls"]
+    assert call == {"id": "a", "function": {"name": "f", "arguments": "{}"}}
+
+
 def test_an_id_that_changes_with_each_piece_begins_no_call() -> None:
     pieces = [
         part(0, id="a", type="function", function={"name": "get", "arguments": "{"}),
