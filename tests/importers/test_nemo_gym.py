@@ -275,3 +275,9 @@ def test_where_one_row_goes_beyond_full_reward_no_row_of_the_file_is_a_success_b
     assert [item.outcome["status"] for item in found.traces] == ["unknown", "failure", "unknown", "success", "failure"]
     assert [item.outcome["reward"] for item in found.traces] == [1.0, 0.5, 4.0, 1.0, 0.5]
     assert [one.code for one in found.traces[0].findings] == ["verdict-unread"]
+
+
+@pytest.mark.parametrize("empty", [None, "", False, [], {}])
+def test_an_empty_error_is_none(empty: Any) -> None:
+    item = trace(rollout(response={"error": empty}, error_kind=empty))
+    assert item.outcome["status"] == "success"

@@ -285,6 +285,14 @@ def test_a_folder_of_simulations_is_read_with_the_file_above_it(inbox: Inbox) ->
     assert [(item.code, item.where) for item in found.plan.findings] == [("file-beside", "run/results.json")]
 
 
+def test_a_file_that_is_cut_in_front_of_its_simulations_is_refused(inbox: Inbox) -> None:
+    whole = json.dumps({**around(), "simulations": [simulation()]}).encode()
+    inbox.write("results.json", whole[: whole.index(b'"simulations"')])
+    found = inbox.read(format="tau2")
+    assert [one.where for one in found.refused] == ["results.json"]
+    assert found.plan.findings == []
+
+
 def test_a_long_file_above_a_folder_is_beside_it_too(inbox: Inbox) -> None:
     tasks = [*RESULTS["tasks"], {"id": "long", "ticket": "x" * 300_000}]
     inbox.write("run/results.json", json.dumps({**around(), "tasks": tasks}, indent=2))

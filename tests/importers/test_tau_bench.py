@@ -89,6 +89,7 @@ def test_without_a_trial_there_is_no_session() -> None:
         ({"info": {"error": "rate limit"}}, {"status": "error", "reward": 1.0, "rule": "info.error"}),
         ({"info": {"error": ""}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         ({"info": {"error": False}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
+        ({"info": {"error": []}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         ({"info": {"error": True}}, {"status": "error", "reward": 1.0, "rule": "info.error"}),
         ({"info": {"reward_info": ENDED}}, {"status": "success", "reward": 1.0, "rule": "reward", "checks": ENDED}),
     ],

@@ -174,6 +174,7 @@ def test_no_tools_in_a_row_do_not_say_that_none_were_offered(info: Any) -> None:
         ({"reward": None}, {"status": "unknown"}),
         ({"reward": 0.0, "error": {"error": "ModelError"}}, {"status": "error", "reward": 0.0, "rule": "error"}),
         ({"error": ""}, {"status": "success", "reward": 1.0, "rule": "reward"}),
+        ({"error": {}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         (
             {"stop_condition": "max_turns", "turns": 2, "metrics": {"right": 1.0}, "total_ms": 3.5},
             {

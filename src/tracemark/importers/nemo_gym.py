@@ -256,9 +256,9 @@ def _outcome(rest: dict[str, Any], response: Mapping[str, Any], context: Context
     outcome, doubt = rewarded_in(context, rest.get("reward"))
     if "reward" in outcome:
         del rest["reward"]
-    if rest.get("error_kind") not in (None, "", False):
+    if rest.get("error_kind"):
         outcome |= {"status": "error", "rule": "error_kind"}
-    elif response.get("error") not in (None, "", False):
+    elif response.get("error"):
         outcome |= {"status": "error", "rule": "response.error"}
     elif rest.get("mask_sample") is True or mapping(rest.get("instance_config")).get("mask_sample") is True:
         outcome |= {"status": "error", "rule": "mask_sample"}

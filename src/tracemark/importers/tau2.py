@@ -118,7 +118,8 @@ class Tau2Importer(Importer):
     def beside(self, name: str, head: Head) -> str | None:
         """Return why a note on a prompt, and a result file whose simulations lie in a folder, hold no trace."""
         if _is_results(head):
-            lie_apart = head.complete and _FOLDER not in head.members
+            # of a document that is cut nobody knows what it holds
+            lie_apart = head.complete and isinstance(head.value, dict) and _FOLDER not in head.members
             told = f"it says what is the same for all runs in the folder {_FOLDER}/, and is read with each of them"
             return told if lie_apart else None
         return _NOTE if _is_note(head) else self.beside_by_name(name)

@@ -150,7 +150,7 @@ def _outcome(rest: dict[str, Any], success_reward: float) -> dict[str, Any]:
         del rest["reward"]
     info = rest.get("info")
     if isinstance(info, dict):
-        if info.get("error") not in (None, "", False):
+        if info.get("error"):
             outcome |= {"status": "error", "rule": "info.error"}
         if info.get("reward_info") is not None:
             rest["info"] = {name: member for name, member in info.items() if name != "reward_info"}

@@ -50,7 +50,7 @@ def draft(document: Document, context: Context) -> Draft:
     outcome, doubt = rewarded_in(context, rest.get("reward"))
     if "reward" in outcome or rest.get("reward") is None:
         rest.pop("reward", None)
-    if rest.get("error") not in (None, "", False):
+    if rest.get("error"):
         outcome |= {"status": "error", "rule": "error"}
     if isinstance(rest.get("stop_condition"), str):
         outcome["termination"] = rest.pop("stop_condition")
