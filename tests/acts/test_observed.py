@@ -191,11 +191,11 @@ def test_other_groups_that_prove_to_be_another_harness_are_named_with_the_part(s
     assert matching.match(shop.root, shop.ids()["t-0"]).groups == ()
 
 
-def test_a_group_named_where_a_harness_is_needed_leads_to_match(shop: Shop) -> None:
+def test_a_group_named_where_a_harness_is_needed_leads_to_its_traces(shop: Shop) -> None:
     with pytest.raises(UnknownNameError) as raised:
         Corpus(shop.root).resolve("observed:123456789abc")
     assert raised.value.hint is not None
-    assert raised.value.hint.endswith("tracemark harness match observed:123456789abc")
+    assert raised.value.hint.endswith("tracemark traces list --harness observed:123456789abc")
 
 
 def test_a_name_that_no_group_has_or_several_begin_with_is_an_error(shop: Shop) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import audit, decisions, traces
+from tracemark.acts import audit, decisions, harnesses, traces
 from tracemark.acts.traces import TraceFilter
 from tracemark.errors import IntegrityError, NoStoreError, UnknownNameError, UsageError
 
@@ -59,6 +59,16 @@ def test_of_a_trace_without_a_harness_the_observed_digests_are_shown(shop: Shop)
     assert seen["n-1"] == seen["n-2"]
     assert seen["n-1"]["prompt_templates"] != seen["n-3"]["prompt_templates"]
     assert seen["n-1"]["tool_bindings"] == seen["n-3"]["tool_bindings"]
+
+
+def test_a_group_of_foreign_traces_is_listed_by_its_name(shop: Shop) -> None:
+    shop.ingest([document("n-1"), document("n-2"), document("n-3", extra="Be brief.")], None, "unclaimed")
+    groups = {group["tasks"]: group["name"] for group in harnesses.list_(shop.root).observed}
+    assert sorted(listed(shop, harness=groups[2])) == ["n-1", "n-2"]
+    assert listed(shop, harness=groups[2], task="n-2") == ["n-2"]
+    assert listed(shop, harness=groups[1]) == ["n-3"]
+    with pytest.raises(UnknownNameError, match="no group of traces is called 'observed:zz'"):
+        listed(shop, harness="observed:zz")
 
 
 def test_what_was_decided_shows_in_the_flags(shop: Shop) -> None:

@@ -210,7 +210,7 @@ class Corpus:
         short = f" (of a fingerprint at least {SHORTEST} digits are needed)" if is_short(name) else ""
         hint = f"known: {names} (tracemark harness list)"
         if name.startswith(PREFIX):
-            hint = f"it is a group of traces, and no harness: tracemark harness match {name}"
+            hint = f"it is a group of traces, and no harness: tracemark traces list --harness {name}"
         raise UnknownNameError(f"no harness answers to {name!r}{short}", hint=hint)
 
     def broken(self, name: str) -> list[Finding]:

@@ -112,10 +112,10 @@ def atif(root: Path, out: Path, options: InterchangeOptions) -> InterchangeRepor
     require_pulled(corpus)
     tally = _Tally()
     with open_store(root) as store, store.workspace() as folder, store.unchanging():
-        selection, shared = selected(corpus, options.wanted)
+        selection, shared = selected(corpus, store, options.wanted)
         if options.traces:
             ids = frozenset(resolve(corpus, store, trace) for trace in options.traces)
-            selection = replace(selection, traces=ids)
+            selection = replace(selection, traces=ids if selection.traces is None else ids & selection.traces)
         jobs = _jobs(store, corpus, (selection, options), _target(out, folder, options.form), tally)
         first = next(jobs, None)
         if first is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from sys import maxsize
@@ -12,11 +12,13 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.observed import groups, members
 from tracemark.acts.provenance import declared_name, labels_of, observed_digests, standing
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import IntegrityError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness.names import NO_HARNESS
+from tracemark.harness.observed import PREFIX
 from tracemark.harness.version import Harness
 from tracemark.model.stamp import EVIDENCE, evidence_of, fingerprint_of
 from tracemark.model.trace import STATUSES
@@ -36,7 +38,7 @@ class TraceFilter:
     """Which traces are wanted; None means that it does not matter."""
 
     harness: str | None = None
-    """Label or fingerprint; `none` for traces without a fingerprint."""
+    """Label or fingerprint; `none` for traces without a fingerprint; the name of an observed group, `observed:…`."""
     status: str | None = None
     """`success`, `failure`, `error` or `unknown`."""
     task: str | None = None
@@ -126,19 +128,23 @@ def listing(root: Path, wanted: TraceFilter) -> Iterator[Listing]:
     """
     corpus = Corpus(root)
     with open_store(root) as store:
-        selection, shared = selected(corpus, wanted)
+        selection, shared = selected(corpus, store, wanted)
         states = store.select(selection, corpus.store_decisions, store.findings)
         rows = _rows(corpus, store, islice(states, _most(wanted.limit)))
         yield Listing(lambda: (*shared, *_findings(corpus, store)), rows)
 
 
-def selected(corpus: Corpus, wanted: TraceFilter) -> tuple[Selection, list[Finding]]:
+def selected(corpus: Corpus, store: Store, wanted: TraceFilter) -> tuple[Selection, list[Finding]]:
     """Return what a filter selects, superseded traces too, and the other harnesses that its name may mean.
 
     Raises:
-        UnknownNameError: when no harness answers to the name given.
+        UnknownNameError: when no harness, and no observed group, answers to the name given.
         UsageError: when the status is none.
     """
+    if wanted.harness is not None and wanted.harness.startswith(PREFIX):
+        found = groups(corpus, store)
+        members_of = (one.hex() for one in members(corpus, store, found, found.named(wanted.harness)))
+        return replace(_selection(wanted, None), traces=frozenset(members_of)), []
     chosen = corpus.resolve(wanted.harness) if wanted.harness not in (None, NO_HARNESS) else None
     shared = corpus.namesakes(wanted.harness, chosen) if wanted.harness and chosen else []
     return _selection(wanted, chosen), shared
