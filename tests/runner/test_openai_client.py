@@ -410,6 +410,24 @@ def test_a_stream_that_the_program_leaves_open_is_in_its_place(start: Any, serve
     assert (rec.contradictions, events(rec, "call")) == ((), [])
 
 
+@pytest.mark.parametrize("read", [1, 2])
+def test_a_stream_that_is_left_open_for_the_same_request_again_is_no_step(
+    start: Any, server: says.Server, read: int
+) -> None:
+    server.says(says.stream({"content": "Ye"}, {"content": "s."}), says.completion({"content": "No."}))
+    with start() as rec:
+        create = client_of(rec, server).chat.completions.create
+        messages = opening(rec)
+        left = create(model=says.MODEL, messages=messages, stream=True)
+        assert len(list(itertools.islice(left, read))) == read
+        create(model=says.MODEL, messages=messages)
+    left.close()
+    assert rec.contradictions == ()
+    assert [step["message"] for step in steps(rec)][2:] == ["No."]
+    [told] = events(rec, "call")
+    assert told["call"]["kind"] == "broken-off"
+
+
 @pytest.mark.parametrize(("read", "expected"), [(0, []), (1, ["Ye"]), (2, ["Yes."])])
 def test_a_stream_that_is_open_at_the_end_is_recorded_as_far_as_it_was_read(
     start: Any, server: says.Server, read: int, expected: list[str]

@@ -232,7 +232,9 @@ class Following:
         (earlier, completion), self._broken = self._broken, None
         message = chat.message_of(completion) or {}
         held = [*earlier.keys, chat.key(message)]
-        if at_the_end or (call is not None and call.keys[: len(held)] == held):
+        # one that was left for another reply is not what the run ends with
+        is_last = at_the_end and earlier.keys[: len(self._keys)] == self._keys
+        if is_last or (call is not None and call.keys[: len(held)] == held):
             broken = {"boundary": "broken-off"}
             self._record(earlier, message, completion, broken_off=True, context_management=broken)
         else:
