@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tracemark.exporters import rewritten
 from tracemark.importers.base import Context, Imported, Limits, Refused
+from tracemark.importers.head import Head
 from tracemark.importers.thinkingbox import IMPORTER
 
 from .conftest import Inbox, record_of, require_valid, steps_of
@@ -254,3 +255,28 @@ def test_where_one_attempt_goes_beyond_full_reward_none_of_the_file_is_a_success
     found = inbox.read()
     assert [item.outcome["status"] for item in found.traces] == ["unknown", "success", "unknown"]
     assert [one.code for one in found.traces[0].findings] == ["verdict-unread"]
+
+
+@pytest.mark.parametrize("none", ["", "00000000-0000-0000-0000-000000000000", 7])
+def test_what_stands_for_no_session_is_none(none: Any) -> None:
+    item = trace(attempt(test_context={"session_id": none}))
+    assert item.trajectory["session_id"] == "orders-1-repetition-2"
+
+
+@pytest.mark.parametrize(
+    ("left_out", "sure"), [((), 95), (("test_result",), 95), (("finish_reason",), 95), (("uid",), 0)]
+)
+def test_a_row_is_known_by_its_members(left_out: tuple[str, ...], sure: int) -> None:
+    row = {name: value for name, value in attempt(note={"uid": "a"}).items() if name not in left_out}
+    assert IMPORTER.recognise(Head(json.dumps(row).encode(), complete=True)) == sure
+
+
+def test_a_row_that_says_neither_how_it_ended_nor_what_came_of_it_is_none_of_ours() -> None:
+    row = {name: value for name, value in attempt().items() if name not in ("test_result", "finish_reason")}
+    assert IMPORTER.recognise(Head(json.dumps(row).encode(), complete=True)) == 0
+
+
+def test_usage_that_is_no_list_of_reports_stays_in_the_row() -> None:
+    item = trace(attempt(usage=[3]))
+    assert item.trajectory["extra"]["record"]["usage"] == [3]
+    assert "rendered" not in item.run
