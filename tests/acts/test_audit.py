@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -23,7 +23,7 @@ from tracemark.errors import (
 )
 from tracemark.model.decision import Kind
 from tracemark.model.harness import COMPONENTS
-from tracemark.model.stamp import component_stamp
+from tracemark.model.stamp import Form, component_stamp
 from tracemark.store.selection import Decisions, Selection, State
 from tracemark.store.store import Store
 
@@ -236,6 +236,15 @@ def test_a_component_without_parts_is_vacuous_and_not_recorded(exported: Shop) -
         assert (runtime["evidence"], runtime["parts"]) == ("vacuous", {})
         assert runtime["digest"] == Corpus(exported.root).resolve("desk_a").identity.components["runtime"]
     assert exported.export().rows == 4
+
+
+@pytest.mark.parametrize("form", get_args(Form))
+def test_what_a_trace_shows_is_recovered_where_no_second_task_must_confirm_it(form: str) -> None:
+    observed = {"prompt_templates": [{"part": "system", "form": form, "digest": "d" * 64}]}
+    shown = components({"observed": observed})["prompt_templates"]
+    confirmed_by_another = form in ("rendered", "substituted", "transcript")
+    assert shown["evidence"] == ("unrecorded" if confirmed_by_another else "recovered")
+    assert shown["parts"]["system"]["form"] == form
 
 
 def test_a_component_that_nobody_declares_and_the_trace_shows_is_undeclared(shop: Shop) -> None:

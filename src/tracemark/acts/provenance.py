@@ -15,6 +15,7 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.harness.match import Content
+from tracemark.harness.observed import DECISIVE
 from tracemark.harness.version import Harness
 from tracemark.importers.atif import content_of
 from tracemark.model.harness import COMPONENTS
@@ -185,8 +186,12 @@ def _component(declared: Mapping[str, Any] | None, observed: Sequence[Mapping[st
 
 
 def _evidence(form: str) -> str:
-    """Return what an observed digest is worth by itself: a rendering says only that it was the same."""
-    return "unrecorded" if form in ("rendered", "transcript") else "recovered"
+    """Return what an observed digest is worth by itself.
+
+    A rendering says only that it was the same, and values taken out of a text may leave some of its task in it: what
+    only a second task can confirm is not recovered by one trace.
+    """
+    return "recovered" if form in DECISIVE else "unrecorded"
 
 
 def _declared(harness: Harness, evidence: str) -> dict[str, Any]:
