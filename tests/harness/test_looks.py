@@ -154,6 +154,11 @@ def test_each_keyword_that_applies_to_the_same_value_is_one_way(place: str) -> N
     assert looks.exceed(nested('{"a":', "}", 7))
 
 
+def test_names_of_members_are_looked_at_too() -> None:
+    chained = chain(lambda n: {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2})
+    assert Looks({"$defs": chained["$defs"], "propertyNames": {"$ref": "#/$defs/d0"}}, MOST).exceed({"a": 1})
+
+
 def test_an_address_of_an_older_draft_is_one() -> None:
     below = {"allOf": [{"$ref": "other"}] * 40}
     schema = {"definitions": {"a": {"id": "http://x/other", "allOf": [below["allOf"][0] | {"$ref": "last"}] * 40}}}
