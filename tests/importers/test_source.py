@@ -248,6 +248,33 @@ def test_an_unknown_format_is_refused_with_the_known_ones(inbox: Inbox) -> None:
     assert "journal, atif, openai-chat" in refused.hint
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("inspect", {"version": 2, "status": "error", "eval": {}, "plan": {}, "samples": []}),
+        ("otel-genai", {"resourceSpans": []}),
+        ("tau-bench", []),
+        ("verifiers", []),
+        ("nemo-gym", []),
+    ],
+)
+def test_a_file_whose_list_of_runs_is_empty_is_refused_and_not_passed_over(
+    inbox: Inbox, document: Make, name: str, content: Any
+) -> None:
+    inbox.write("a.json", content)
+    inbox.write("b.json", document())
+    assert inbox.read("a.json", format=name).codes == ["runs-missing"]
+
+
+def test_of_a_file_that_is_cut_a_part_without_a_line_is_no_empty_file(
+    inbox: Inbox, document: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "RANGE", 64)
+    inbox.write("a.jsonl", line(document()) + b"\n" * 300)
+    found = inbox.read()
+    assert (len(found.traces), found.codes) == (1, [])
+
+
 def test_every_refusal_is_in_the_table_of_findings(inbox: Inbox) -> None:
     inbox.write("empty.json", b"")
     inbox.write("unknown.txt", b"hello\n")

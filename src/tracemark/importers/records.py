@@ -84,7 +84,7 @@ def _elements(stream: BinaryIO, piece: Piece, elements: Elements) -> Iterator[Re
                 if element is not None:
                     is_told = not element.whole
                     yield _element(element, piece)
-    if not reader.found and reader.complete and _lie_apart(piece.context, elements):
+    if not reader.found and reader.complete and lies_apart(piece):
         return
     if not reader.found:
         yield refuse_piece("record-unfit", piece, f"it has no array {elements.member or 'of records'}")
@@ -94,9 +94,10 @@ def _elements(stream: BinaryIO, piece: Piece, elements: Elements) -> Iterator[Re
         yield refuse_piece("record-unfit", piece, "more than one document stands in it: only the first one was read")
 
 
-def _lie_apart(context: Context, elements: Elements) -> bool:
-    """Return whether the records of a document without its array are files in a folder beside it."""
-    return bool(elements.folder) and context.folder is not None and (Path(context.folder) / elements.folder).is_dir()
+def lies_apart(piece: Piece) -> bool:
+    """Return whether the records of a document that may hold them are files in a folder beside it."""
+    folder = "" if isinstance(piece.unit, str) else piece.unit.folder
+    return bool(folder) and piece.context.folder is not None and (Path(piece.context.folder) / folder).is_dir()
 
 
 def _element(element: Element, piece: Piece) -> Record | Refused:

@@ -35,7 +35,7 @@ from tracemark.importers.compression import BrokenError, TooMuchError, expanded,
 from tracemark.importers.guard import FAILED, caught, refuse_failed, worded
 from tracemark.importers.head import SIZE, SPACE, Head, read_head
 from tracemark.importers.links import Links, may_name
-from tracemark.importers.records import Piece, records, refuse_piece
+from tracemark.importers.records import Piece, lies_apart, records, refuse_piece
 from tracemark.importers.tree import JOURNAL_SUFFIX, Found, files, is_aside
 
 RANGE = 33_554_432
@@ -113,16 +113,24 @@ def read(job: Job) -> Iterator[Imported | Refused]:
     """Yield every trace of a job, and everything in it that could not be read. Never raises for content."""
     memory: dict[Any, Any] = {}
     for piece in job.pieces:
-        reader = detect.importer(piece.format)
         piece = piece._replace(context=piece.context._replace(memory=memory))
-        if piece.unit == "lines":
-            yield from _read_together(reader, piece)
-            continue
-        for record in records(piece):
-            if isinstance(record, Refused):
-                yield record
-            else:
-                yield from _read(reader, record)
+        is_empty = True
+        for one in _read_piece(detect.importer(piece.format), piece):
+            is_empty = False
+            yield one
+        if is_empty and piece.start == 0 and piece.end is None and not lies_apart(piece):
+            yield refuse_piece("runs-missing", piece, "it holds no run: its list of them is empty")
+
+
+def _read_piece(reader: Importer, piece: Piece) -> Iterator[Imported | Refused]:
+    if piece.unit == "lines":
+        yield from _read_together(reader, piece)
+        return
+    for record in records(piece):
+        if isinstance(record, Refused):
+            yield record
+        else:
+            yield from _read(reader, record)
 
 
 def _read(reader: Importer, record: Record) -> Iterator[Imported | Refused]:
