@@ -27,6 +27,7 @@ _SAMPLING = ("max_tokens", "temperature")
 _LABELS = ("env_args", "base_url", "version_info", "date")
 _NUMBERS = (int, float)
 _NOTHING: Mapping[str, Any] = {}
+_TOLD = {"domain": "environment", "model": "model"}
 
 
 def draft(document: Document, context: Context) -> Draft:
@@ -62,9 +63,11 @@ def draft(document: Document, context: Context) -> Draft:
     made = Draft(trajectory, run, outcome, repairs)
     if doubt is not None and outcome["status"] == "unknown":
         made.findings.append(finding("verdict-unread", document.where, doubt))
-    if known is None:
-        told = f"there is no {METADATA} beside the results that could be read: environment and model are unknown"
-        made.findings.append(finding("header-missing", document.where, told))
+    unknown = [word for name, word in _TOLD.items() if name not in {**context.batch, **run}]
+    if known is None and unknown:
+        told = f"there is no {METADATA} beside the results that could be read, nor a batch.yaml that says it"
+        message = f"{told}: unknown is the {' and the '.join(unknown)}"
+        made.findings.append(finding("header-missing", document.where, message))
     return made
 
 
