@@ -1,0 +1,277 @@
+"""The line in which an observation says that a call failed.
+
+The tool's own word decides first: a flag (`is_error`, `error`, `ok`), an exit code, the status of a JSON answer, in
+what the tool gave (`raw_output`), in what the recording says of the result, or in the observation itself. A tool that
+says it succeeded is believed, whatever words stand in its text; but the exit code of a pipeline is that of its last
+program and says nothing of the first, and a script may end well after the traceback that ends its output.
+
+Where nothing says how the call went, the text must have the form of an error, see `text_form`, or be one short answer
+that what the call named is not there. What a program that shows files prints is believed even less.
+
+Exit code 1 of `grep`, `diff` or `test` (123 through `xargs`) is their answer, no failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from tracemark.failures.family import is_misnamed, programs_of
+from tracemark.failures.text_form import (
+    ONE_ANSWER,
+    SAYS,
+    TAIL,
+    TRACEBACK,
+    by_form,
+    cut,
+    ending_traceback,
+    last_lines,
+    line_of,
+)
+
+_LARGEST_JSON = 2_000_000
+_LAST = 3
+_HEAD_CODE = re.compile(
+    r"\s*(?:<returncode>|(?:Exit|Return) code:? |Process exited with code |Command failed with exit code )(-?\d+)"
+)
+_END_CODE = re.compile(
+    r"\[(?:The command completed|Command finished) with exit code (-?\d+)"
+    r"|^(?:Process exited with|Exit) code:? (-?\d+)\s*\Z",
+    re.MULTILINE,
+)
+_TAGGED = re.compile(r"<(?:tool_use_error|tool_error|exception|error)>")
+_MATCHERS = frozenset(
+    ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "test", "[", "[[", "which", "type"]
+)
+_COMPARERS = frozenset(["diff", "cmp", "comm"])
+_SHOWERS = frozenset(
+    [
+        "cat",
+        "head",
+        "tail",
+        "sed",
+        "awk",
+        "less",
+        "more",
+        "nl",
+        "grep",
+        "egrep",
+        "rg",
+        "ag",
+        "ack",
+        "find",
+        "view",
+        "open",
+        "bat",
+        "strings",
+        "goto",
+        "scroll_down",
+        "scroll_up",
+    ]
+)
+_NO_MATCH = (1, 123)
+_GREP = re.compile(r"\b[efz]?grep\b")
+_ANSWERS = ("message", "error", "detail", "details", "reason", "exception_info", "msg", "stderr")
+
+
+class Said(NamedTuple):
+    """What an observation says of its call."""
+
+    error: str | None
+    """The line that says the error; None when the call went well, or nothing says that it did not."""
+    hidden: bool
+    """Whether the call failed and nothing that the agent saw tells so."""
+
+
+class _Word(NamedTuple):
+    """What one place says of a call."""
+
+    failed: bool | None
+    """None when it says nothing."""
+    line: str | None = None
+    code: int | None = None
+
+
+_NOTHING = _Word(None)
+_CLEAN = Said(None, hidden=False)
+
+
+def error_in(
+    text: str,
+    extra: Mapping[str, Any] | None,
+    script: str | None,
+    tool: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> Said:
+    """Return what an observation says of its call.
+
+    Args:
+        text: what the agent saw.
+        extra: the `extra` of the result; None when it has none.
+        script: the command line, when the call was one.
+        tool: the tool's name; None when not known.
+        arguments: what the tool was called with; None when not known.
+    """
+    told = _of_extra(extra) if extra else _NOTHING
+    seen = _of_text(text)
+    if not told.failed and not seen.failed:
+        if _is_silent(told, seen, script):
+            line = by_form(text, _shows(script, tool))
+            if line is None and arguments and len(text) <= ONE_ANSWER and is_misnamed(text, tool, arguments, script):
+                line = cut(text.strip().partition("\n")[0])
+            return Said(line, hidden=False)
+        ended = script is not None and TRACEBACK in text and not _shows(script, tool)
+        return Said(ending_traceback(text), hidden=False) if ended else _CLEAN
+    if told.failed is False and seen.code is None and seen.line is None:
+        return _CLEAN
+    code = told.code if told.code is not None else seen.code
+    if code in _NO_MATCH and script is not None and _is_answer(text, script):
+        return _CLEAN
+    line = told.line or seen.line or line_of(text) or (f"exit code {code}" if code else "the tool reported a failure")
+    hidden = not text.strip() or (told.line is not None and not seen.failed and not _surfaced(text, told.line))
+    return Said(cut(line), hidden)
+
+
+def _is_silent(told: _Word, seen: _Word, script: str | None) -> bool:
+    """Return whether nothing says how a call went: the exit code of a pipeline says it of the last program alone."""
+    if told.failed is None and seen.failed is None:
+        return True
+    if script is None or "|" not in script or 0 not in (told.code, seen.code):
+        return False
+    first, last = programs_of(script)
+    return first != last
+
+
+def _of_extra(extra: Mapping[str, Any]) -> _Word:
+    """Return what the recording says: its own flags, then what the tool gave."""
+    word = _of_object(extra, own=True)
+    if extra.get("observation_kind") in ("AgentErrorEvent", "UserRejectObservation"):
+        word = _Word(True, word.line, word.code)
+    for name in ("raw_output", "observation", "event", "extras", "original_content"):
+        value = extra.get(name)
+        if isinstance(value, dict):
+            found = _of_object(value)
+            for inner in ("output", "result", "metadata"):
+                within = value.get(inner)
+                if isinstance(within, dict):
+                    found = _joined(found, _of_object(within))
+            word = _joined(word, found)
+    return word
+
+
+def _joined(one: _Word, other: _Word) -> _Word:
+    """Return what two places say together: a failure outweighs the rest, and each may know what the other does not."""
+    said = [word.failed for word in (one, other) if word.failed is not None]
+    return _Word(any(said) if said else None, one.line or other.line, one.code if one.code is not None else other.code)
+
+
+def _of_object(value: Mapping[str, Any], *, own: bool = False) -> _Word:
+    """Return what a JSON object says of the call that it answers.
+
+    Args:
+        value: the object.
+        own: whether it is the recording's own, whose members are not the tool's.
+    """
+    get = value.get
+    code = next((found for name in ("returncode", "exit_code", "exitCode") if _is_int(found := get(name))), None)
+    error, status, exception = get("error"), get("status"), get("exception_info")
+    flags = [get(name) for name in ("ok", "success", "passed")]
+    flagged = (
+        get("is_error") is True or get("isError") is True or error is True or get("timeout") is True or bool(exception)
+    )
+    named = isinstance(error, (str, dict)) and bool(error) and not any(flag is True for flag in flags)
+    state = status.lower() if isinstance(status, str) else ""
+    stated = state == "error" or (state in ("failed", "failure") and any(get(name) for name in _ANSWERS))
+    if flagged or named or stated or any(flag is False for flag in flags) or (code is not None and code > 0):
+        return _Word(True, _message(value), code)
+    if code == 0 or any(flag is True for flag in flags) or get("is_error") is False or get("isError") is False:
+        return _Word(False, None, code)
+    if own:
+        return _Word(False) if error is False else _NOTHING
+    return _Word(False) if state in ("success", "ok") else _NOTHING
+
+
+def _message(value: Mapping[str, Any]) -> str | None:
+    """Return how an object words its error: code and message; None when it has no words."""
+    code = value.get("code") or value.get("type")
+    for name in _ANSWERS:
+        found = value.get(name)
+        if isinstance(found, dict):
+            code = code or found.get("code") or found.get("type")
+            found = found.get("message")
+        if isinstance(found, str) and found.strip():
+            line = line_of(found) or found.strip()
+            return f"{code}: {line}" if isinstance(code, str) and code not in line else line
+    output = value.get("output")
+    if isinstance(output, str) and output.strip():
+        return line_of(output)
+    return code if isinstance(code, str) and code else None
+
+
+def _of_text(text: str) -> _Word:
+    """Return what the observation itself states: an exit code in its place, or the members of a JSON answer."""
+    opening = text[:64].lstrip()
+    if opening.startswith("<") and _TAGGED.match(opening):
+        return _Word(True)
+    if opening.startswith("{"):
+        if len(text) <= _LARGEST_JSON and any(
+            sign in text for sign in ('rror"', "false", '"fail', 'code"', 'exitCode"')
+        ):
+            return _of_json(text)
+        return _NOTHING
+    match = _HEAD_CODE.match(text)
+    if match is None and "exit" in text[-TAIL:].lower():
+        match = _END_CODE.search(text, max(0, len(text) - TAIL))
+    if match is None:
+        return _NOTHING
+    code = int(match[match.lastindex or 1][:9])
+    return _Word(code > 0, None, code) if code >= 0 else _NOTHING
+
+
+def _of_json(text: str) -> _Word:
+    try:
+        value = orjson.loads(text)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return _NOTHING
+    if not isinstance(value, dict):
+        return _NOTHING
+    word = _of_object(value)
+    metadata = value.get("metadata")
+    if word.failed is None and isinstance(metadata, dict):
+        word = _of_object(metadata)
+        if word.failed:
+            word = word._replace(line=_message(value))
+    return word
+
+
+def _surfaced(text: str, line: str) -> bool:
+    """Return whether a text tells of the error that the tool itself worded as `line`."""
+    code, _, message = line.partition(": ")
+    if code in text or line[:80] in text or (message and message[:80] in text):
+        return True
+    return by_form(text, shows=False) is not None or SAYS.search(text[:TAIL]) is not None
+
+
+def _shows(script: str | None, tool: str | None) -> bool:
+    """Return whether a call shows what is in files, so that its text is theirs."""
+    if script is not None:
+        return programs_of(script)[0] in _SHOWERS
+    return tool is not None and any(
+        word in tool.lower() for word in ("read", "view", "search", "grep", "fetch", "open_")
+    )
+
+
+def _is_answer(text: str, script: str) -> bool:
+    """Return whether exit code 1 is what a matcher or comparer answers with."""
+    _, last = programs_of(script)
+    if last in _COMPARERS:
+        return True
+    matcher = last in _MATCHERS or _GREP.search(script[:2000]) is not None
+    return matcher and not any(SAYS.search(line) for line in last_lines(text)[:_LAST])
+
+
+def _is_int(value: Any) -> bool:
+    return value.__class__ is int

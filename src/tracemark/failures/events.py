@@ -1,0 +1,176 @@
+"""One walk over a stored trace: each result as an event, and the few facts of the run that routing asks for.
+
+Invariants:
+- an event is a result that was really given: a call without one proves nothing, neither failure nor recovery;
+- results belong to calls by name, those without a name to the calls without an answer in order, and what is left over
+  to no call;
+- steps copied from another trajectory tell of that one and give no events here; embedded sub-agents are not entered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tracemark import digest
+from tracemark.failures.error_line import Said, error_in
+from tracemark.failures.family import family_of, is_misnamed, operation_of, script_of
+from tracemark.importers.content import text_of
+
+_FENCE = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)?[ \t]*\n(.*?)\n?```", re.DOTALL)
+_NO_ARGUMENTS: dict[str, Any] = {}
+
+
+class Event(NamedTuple):
+    """One result."""
+
+    step: int
+    """`step_id` of the step that has it."""
+    call: str | None
+    """`tool_call_id`; None when the result belongs to no call."""
+    tool: str | None
+    """The tool's name; None when nobody recorded one."""
+    family: str | None
+    """What it is an attempt at, see `family`; None when neither tool nor command is known."""
+    command: str
+    """The command line, else the canonical JSON of the arguments; empty when neither is known."""
+    error: str | None
+    """The line that says the error; None when the call went well."""
+    empty: bool
+    """Whether the agent saw nothing of what there was to see: an empty text, or an error that no word of it tells."""
+    operation: str | None = None
+    """The family without the object acted on."""
+    misnamed: bool = False
+    """Whether the error says that what the call names is not there."""
+
+
+class Story(NamedTuple):
+    """What one walk gives."""
+
+    events: tuple[Event, ...]
+    """In the order of the steps, and of the calls in a step."""
+    prompt_tokens: int | None
+    """Tokens that were sent to a model; None when nothing was recorded, which is not 0."""
+    agent_steps: int
+    """Steps of the agent that are this run's own."""
+    spoke: bool
+    """Whether a model wrote a text or made a call."""
+
+
+def events_of(line: Mapping[str, Any]) -> tuple[Event, ...]:
+    """Return the events of a stored line, see `read`."""
+    return read(line).events
+
+
+def read(line: Mapping[str, Any]) -> Story:
+    """Walk once over the steps of a stored line.
+
+    Args:
+        line: a stored trace, parsed; its `trajectory` is ATIF v1.8.
+    """
+    trajectory = line["trajectory"]
+    events: list[Event] = []
+    tokens: int | None = None
+    agent_steps, spoke = 0, False
+    for step in trajectory["steps"]:
+        get = step.get
+        if get("is_copied_context"):
+            continue
+        calls, observation = get("tool_calls"), get("observation")
+        if step["source"] == "agent":
+            agent_steps += 1
+            spoke = spoke or bool(calls) or (get("llm_call_count") != 0 and bool(step["message"]))
+            metrics = get("metrics")
+            sent = metrics.get("prompt_tokens") if metrics else None
+            if sent is not None:
+                tokens = (tokens or 0) + sent
+        if observation and observation["results"]:
+            _add(events, step, calls or (), observation["results"])
+    final = trajectory.get("final_metrics")
+    total = final.get("total_prompt_tokens") if final else None
+    if total is not None:
+        tokens = max(tokens or 0, total)
+    return Story(tuple(events), tokens, agent_steps, spoke)
+
+
+def _add(
+    events: list[Event],
+    step: Mapping[str, Any],
+    calls: Sequence[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
+) -> None:
+    """Add the events of one step."""
+    index = step["step_id"]
+    if len(calls) == 1 == len(results) and results[0].get("source_call_id") in (None, calls[0]["tool_call_id"]):
+        events.append(_event(index, calls[0], results[0]))
+        return
+    if not calls:
+        events.extend(_without_call(step, result) for result in results)
+        return
+    for call, result in _paired(calls, results):
+        events.append(_event(index, call, result) if call is not None else _without_call(step, result))
+
+
+def _paired(
+    calls: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
+) -> Iterable[tuple[Mapping[str, Any] | None, Mapping[str, Any]]]:
+    """Give each result with its call, in the order of the results."""
+    waiting: dict[str, list[Mapping[str, Any]]] = {}
+    for call in calls:
+        waiting.setdefault(call["tool_call_id"], []).append(call)
+    named = {result.get("source_call_id") for result in results}
+    unnamed = iter([call for call in calls if call["tool_call_id"] not in named])
+    last: dict[str, Mapping[str, Any]] = {}
+    for result in results:
+        name = result.get("source_call_id")
+        if name is None:
+            yield next(unnamed, None), result
+            continue
+        if waiting.get(name):
+            # several calls of one name are answered in order, and what is left over belongs to the last of them
+            last[name] = waiting[name].pop(0)
+        yield last.get(name), result
+
+
+def _event(step: int, call: Mapping[str, Any], result: Mapping[str, Any]) -> Event:
+    tool, arguments = call["function_name"] or None, call.get("arguments") or _NO_ARGUMENTS
+    script = script_of(tool, arguments)
+    text, said = _said(result, script, tool, arguments)
+    command = script if script is not None else digest.canonical(arguments, finite=True).decode()
+    family = family_of(tool, arguments, script)
+    empty = said.hidden or not text.strip()
+    operation = operation_of(tool, arguments, script)
+    misnamed = said.error is not None and is_misnamed(said.error, tool, arguments, script)
+    return Event(step, call["tool_call_id"], tool, family, command, said.error, empty, operation, misnamed)
+
+
+def _without_call(step: Mapping[str, Any], result: Mapping[str, Any]) -> Event:
+    """Return the event of a result without a call: its command may stand in the step's `extra` or in its text."""
+    extra = step.get("extra")
+    action = extra.get("action") if isinstance(extra, dict) else None
+    script = action if isinstance(action, str) else _recorded(result)
+    if script is None and step["source"] == "agent":
+        message = text_of(step["message"])
+        if "```" in message and (match := _FENCE.search(message)) is not None:
+            script = match[1]
+    text, said = _said(result, script, None, _NO_ARGUMENTS)
+    family = family_of(None, _NO_ARGUMENTS, script)
+    empty = said.hidden or not text.strip()
+    return Event(step["step_id"], None, None, family, script or "", said.error, empty, family)
+
+
+def _recorded(result: Mapping[str, Any]) -> str | None:
+    """Return the command that a result of a check says it comes from; None when it says none."""
+    extra = result.get("extra")
+    original = extra.get("original_content") if isinstance(extra, dict) else None
+    command = original.get("command") if isinstance(original, dict) else None
+    return command if isinstance(command, str) else None
+
+
+def _said(
+    result: Mapping[str, Any], script: str | None, tool: str | None, arguments: Mapping[str, Any]
+) -> tuple[str, Said]:
+    content = result.get("content")
+    text = content if content.__class__ is str else text_of(content)
+    return text, error_in(text, result.get("extra"), script, tool, arguments)

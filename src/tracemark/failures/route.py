@@ -1,0 +1,203 @@
+"""Where a trace goes: the first condition that holds, and the earliest failure that was not recovered.
+
+A failure is recovered when a later call of the same command family succeeds (see `family`, also for the one failure
+that asks for another object). The code that the published
+router came with counts any later clean observation, and so calls a broken build recovered because `ls` worked.
+
+A trace that no condition holds for goes into quarantine under the condition `unmatched`: a run whose verdict nobody
+recorded, or a success in which some failure was never seen to be recovered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tracemark.failures.conditions import (
+    QUARANTINE_BELOW,
+    UNMATCHED,
+    Condition,
+    Conditions,
+    Destination,
+    Question,
+    Side,
+)
+from tracemark.failures.events import Event, Story, read
+from tracemark.failures.mask import mask
+
+_LONGEST_WORDS = 2_000
+_GRADERS_OWN = ("error", "exception", "traceback", "exception_info", "grader_error", "verifier_error")
+
+
+class Span(NamedTuple):
+    """Where in a trace something was said."""
+
+    step: int
+    """`step_id` of the step."""
+    call: str | None
+    """`tool_call_id`; None when the result belongs to no call."""
+    tool: str | None
+    """The tool's name; None when nobody recorded one."""
+    text: str
+    """The line that says the error, as it was written."""
+
+
+class Routing(NamedTuple):
+    """What is made of one trace."""
+
+    condition: str
+    """Name of the first condition that holds, or `unmatched`."""
+    side: str
+    """Whose fault it is."""
+    confidence: float
+    """The condition's confidence."""
+    destination: str
+    """Where the trace goes; `quarantine` wherever the confidence is below 0.6."""
+    failure: Span | None
+    """The earliest failure that was not recovered; None when there is none."""
+    recovered: tuple[Span, ...]
+    """Failures that a later call of their family made good, in order."""
+    symptoms: int
+    """Failed calls behind the earliest unrecovered failure, recovered or not: what may only follow from it."""
+
+
+class _Facts(NamedTuple):
+    status: str
+    termination: str
+    checks: Any
+    story: Story
+    failed: int | None
+    """Index of the event that is the earliest unrecovered failure."""
+    recovered: tuple[int, ...]
+
+
+def route(line: Mapping[str, Any], conditions: Conditions) -> Routing:
+    """Return where a trace goes.
+
+    Args:
+        line: a stored trace, parsed.
+        conditions: in the order in which they are tried, see `conditions.conditions`.
+    """
+    story, outcome = read(line), line["outcome"]
+    failed, recovered = failures_of(story.events)
+    termination = outcome.get("termination") or ""
+    facts = _Facts(outcome["status"], termination[:_LONGEST_WORDS], outcome.get("checks"), story, failed, recovered)
+    events = story.events
+    failure = None if failed is None else _span(events[failed])
+    symptoms = 0 if failed is None else sum(event.error is not None for event in events[failed + 1 :])
+    spans = tuple(_span(events[index]) for index in recovered)
+    for condition in conditions.ordered:
+        if facts.status in condition.statuses and _TESTS[condition.test](condition, facts):
+            known = condition.confidence >= QUARANTINE_BELOW
+            destination = condition.destination if known else Destination.QUARANTINE
+            return Routing(
+                condition.name,
+                condition.side.value,
+                condition.confidence,
+                destination.value,
+                failure,
+                spans,
+                symptoms,
+            )
+    return Routing(UNMATCHED, Side.AMBIGUOUS.value, 0.0, Destination.QUARANTINE.value, failure, spans, symptoms)
+
+
+def failures_of(events: Sequence[Event]) -> tuple[int | None, tuple[int, ...]]:
+    """Return the index of the earliest unrecovered failure, and the indices of the recovered ones."""
+    last_clean: dict[str | None, int] = {}
+    for index, event in enumerate(events):
+        if event.error is None:
+            last_clean[event.family] = last_clean[event.operation] = index
+    # what nobody knows is no family
+    last_clean.pop(None, None)
+    failed, recovered = None, []
+    for index, event in enumerate(events):
+        if event.error is None:
+            continue
+        family = event.operation if event.misnamed else event.family
+        if last_clean.get(family, -1) > index:
+            recovered.append(index)
+        elif failed is None:
+            failed = index
+    return failed, tuple(recovered)
+
+
+def _span(event: Event) -> Span:
+    return Span(event.step, event.call, event.tool, event.error or "")
+
+
+def _matches(condition: Condition, text: str) -> bool:
+    return any(pattern.search(text) is not None for pattern in condition.patterns)
+
+
+def _no_input(_: Condition, facts: _Facts) -> bool:
+    return facts.story.prompt_tokens == 0 and not facts.story.spoke
+
+
+def _grader_exception(condition: Condition, facts: _Facts) -> bool:
+    if facts.termination and _matches(condition, facts.termination):
+        return True
+    checks = facts.checks
+    if not isinstance(checks, dict):
+        return False
+    return any(_is_said(checks.get(name)) for name in _GRADERS_OWN)
+
+
+def _is_said(value: Any) -> bool:
+    """Return whether a grader's own member names an error: a text or an object that is not empty, or true."""
+    return value is True or (isinstance(value, (str, dict)) and bool(value))
+
+
+def _no_session(_: Condition, facts: _Facts) -> bool:
+    return facts.story.agent_steps == 0
+
+
+def _failures(condition: Condition, facts: _Facts) -> bool:
+    if condition.failures == "unrecovered":
+        return facts.failed is not None
+    return facts.failed is None and bool(facts.recovered) == (condition.failures == "recovered")
+
+
+def _stopped(condition: Condition, facts: _Facts) -> bool:
+    return facts.failed is None and (not condition.patterns or _matches(condition, facts.termination))
+
+
+def _failure_matches(condition: Condition, facts: _Facts) -> bool:
+    if facts.failed is not None and _matches(condition, facts.story.events[facts.failed].error or ""):
+        return True
+    return facts.status == "error" and bool(facts.termination) and _matches(condition, facts.termination)
+
+
+def _failure_hidden(_: Condition, facts: _Facts) -> bool:
+    return facts.failed is not None and facts.story.events[facts.failed].empty
+
+
+def _failure_visible(_: Condition, facts: _Facts) -> bool:
+    return facts.failed is not None and not facts.story.events[facts.failed].empty
+
+
+def _failure_repeated(condition: Condition, facts: _Facts) -> bool:
+    if facts.failed is None or not _failure_visible(condition, facts):
+        return False
+    events = facts.story.events
+    family = events[facts.failed].family
+    tries = Counter(
+        (event.tool, event.command, mask(event.error))
+        for event in events[facts.failed :]
+        if event.error is not None and event.family == family and event.command
+    )
+    return max(tries.values(), default=0) >= condition.repeats
+
+
+_TESTS: dict[Question, Callable[[Condition, _Facts], bool]] = {
+    Question.NO_INPUT: _no_input,
+    Question.GRADER_EXCEPTION: _grader_exception,
+    Question.NO_SESSION: _no_session,
+    Question.FAILURES: _failures,
+    Question.STOPPED: _stopped,
+    Question.FAILURE_MATCHES: _failure_matches,
+    Question.FAILURE_HIDDEN: _failure_hidden,
+    Question.FAILURE_REPEATED: _failure_repeated,
+    Question.FAILURE_VISIBLE: _failure_visible,
+}

@@ -1,0 +1,168 @@
+"""The form of texts: whether one reads like an error, and which of its lines says it.
+
+A form proves little, so it has to be a whole one: the text opens with an error's name and a colon, ends in a traceback
+or in a shell's complaint, or is one short refusal. The word `error` in the middle of a text proves nothing: that is how
+files, listings and logs look.
+
+Invariant: linear time. The patterns look at a line or at a bounded beginning or end, and no text is walked twice.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST_LINE = 1_000
+"""Characters kept of an error line."""
+
+ONE_ANSWER = 400
+"""Characters of a text that may be one short answer."""
+
+TRACEBACK = "Traceback (most recent call last)"
+"""What a traceback opens with."""
+
+TAIL = 2_000
+"""Characters at the end of a text in which its end is looked for."""
+
+_HEAD, _SEARCHED = 400, 16_384
+_ENDING = 3
+_ENDS_WITH = 300
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_NOISE = re.compile(
+    r"\[(?:The command|Current working dir|Python interp|Command finished|Below is)"
+    r"|\((?:Open file|Current directory|Interactive session)"
+    r"|bash-\$|</?[\w-]+>\s*\Z|<returncode>-?\d+</returncode>|\S{0,80}[#$]\s*\Z|={3,}\s*\Z|-{3,}\s*\Z|\^+\s*\Z"
+)
+_OPENS = re.compile(
+    r"[\[<(*#>\s]{0,4}(?:(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)|ERROR|error|FATAL|[Ff]atal|panic|E\d{3,4})[\])*]{0,2}"
+    r"(?:\[[^\]\n]{0,40}\])?(?: \w+){0,6}:|(?:Error|ERROR)\b(?! log)"
+)
+_SHELL_LINE = re.compile(
+    r"(?:/?(?:usr/)?(?:bin/)?(?:ba|da|z|k)?sh: |[\w./+-]{1,60}: (?:line )?[^\n]{0,300}?)"
+    r"(?:command not found|No such file or directory|[Pp]ermission denied|not found|Is a directory|Not a directory|"
+    r"cannot access|can't cd to|No space left on device|Read-only file system|syntax error|Cannot allocate memory)"
+    r"|make(?:\[\d+\])?: \*\*\* |npm ERR! |E: [A-Z]|curl: \(\d+\)"
+)
+_REFUSES = re.compile(
+    r"[\[<(*#>\s]{0,4}(?:invalid|unknown|unrecogni[sz]ed|unsupported|no such|failed to|fail(?:ed|ure):|"
+    r"cannot |can't |could not |"
+    r"couldn't |unable to |ran into |permission denied|access denied|not (?:allowed|permitted|authori[sz]ed|found)|"
+    r"missing (?:required )?(?:argument|parameter|field)|timed? ?out|command timed out|exception|request failed|"
+    r"tool .{1,60} (?:not found|does not exist|failed)|no tool named)",
+    re.IGNORECASE,
+)
+_NOT_THERE = re.compile(r"[^\n:.]{1,80} (?:(?:was |is )?not found|does not exist|is not available)\b", re.IGNORECASE)
+_WRAPPER = re.compile(
+    r"Your proposed edit has introduced|Previous response had parsing errors|Your (?:command|action) (?:was|has been) |"
+    r"No tool calls found|Operation '.{1,40}' is not supported|Your last (?:output|response|command)"
+)
+_FOUND = re.compile(r"[\s-]*(?:[A-Z]\d{2,4} |ERROR: )\S")
+_NAMED = re.compile(r"^[A-Za-z_][\w.]{0,100}(?:Error|Exception)(?:: .*)?$", re.MULTILINE)
+_RAISED = re.compile(r"[| ]{0,8}[A-Za-z_][\w.]{0,200}(?::|\s*\Z)")
+SAYS = re.compile(
+    r"(?:error|exception|\bfatal|\bfailed|\bpanic|\berr!|\bnot found|\bno such|\bdenied|\bcannot|\bcould not|\brefused|"
+    r"\btimed out|\bcan't)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Words that a line which says an error has; they prove one only where a failure is known already."""
+
+
+def by_form(text: str, shows: bool) -> str | None:
+    """Return the error line of a text about which nothing else is known, by its form; None when it has no such form."""
+    head = text[:_HEAD].lstrip()
+    if not head:
+        return None
+    if "\x1b" in head:
+        head = _ANSI.sub("", head)
+    short = len(text) <= ONE_ANSWER
+    alone = short and text.strip().count("\n") < 3
+    if _OPENS.match(head) and (alone or not shows):
+        return _opening(text)
+    if _WRAPPER.match(head):
+        return _opening(text)
+    first = head.partition("\n")[0]
+    if (_SHELL_LINE.match(first) and (alone or not shows)) or (alone and _refuses(first)):
+        return cut(first)
+    if shows:
+        return None
+    if TRACEBACK in text and (line := ending_traceback(text)) is not None:
+        return line
+    last = next(iter(last_lines(text)), "")
+    return cut(last) if _SHELL_LINE.match(last) else None
+
+
+def _refuses(line: str) -> bool:
+    return _REFUSES.match(line) is not None or (len(line) <= 160 and _NOT_THERE.match(line) is not None)
+
+
+def _opening(text: str) -> str:
+    """Return the first line, with the one behind it where the first is a mere heading such as `ERROR:`."""
+    lines = [line for line in _plain(text[:_SEARCHED]).split("\n") if line.strip()]
+    first = lines[0].strip() if lines else ""
+    if first.endswith(":") and len(first) <= 60 and len(lines) > 1:
+        first = f"{first} {lines[1].strip()}"
+    elif _WRAPPER.match(first):
+        # the wrapper's words are the same for every mistake: what it found stands behind them
+        found = next((line.strip(" -") for line in lines[1:] if _FOUND.match(line)), None)
+        first = first if found is None else f"{first.partition('.')[0]}: {found}"
+    return cut(first)
+
+
+def line_of(text: str) -> str | None:
+    """Return the line that best says the error of a text that is known to tell one; None when it is empty."""
+    if TRACEBACK in text and (found := _traceback(text)) is not None:
+        return found[0]
+    searched = _plain(text[:_SEARCHED] if len(text) <= 2 * _SEARCHED else text[-_SEARCHED:])
+    if (head := searched.lstrip()) and _OPENS.match(head):
+        return _opening(head)
+    if named := _NAMED.findall(searched):
+        return cut(str(named[-1]).strip())
+    match = SAYS.search(searched)
+    if match is not None:
+        begin, end = searched.rfind("\n", 0, match.start()) + 1, searched.find("\n", match.end())
+        return cut(searched[begin : end if end >= 0 else None].strip())
+    return next((cut(line) for line in last_lines(text)), None)
+
+
+def _traceback(text: str) -> tuple[str, int] | None:
+    """Return the last line of the last traceback and where it ends; None when the words are no traceback of a run."""
+    place = text.rfind(TRACEBACK)
+    before = text[text.rfind("\n", 0, place) + 1 : place]
+    if before and (before.strip(" |+-") or before.isspace()):
+        # indented it is an example or a log; only a group of exceptions draws a line beside its own
+        return None
+    begin = text.find("\n", place)
+    if begin < 0 or text[begin + 1 : begin + 400].lstrip(" \t|")[:4] != "File":
+        return None
+    while begin >= 0:
+        end = text.find("\n", begin + 1)
+        line = text[begin + 1 : end if end >= 0 else None]
+        if _RAISED.match(line):
+            return cut(line.strip()), end if end >= 0 else len(text)
+        begin = end
+    return None
+
+
+def ending_traceback(text: str) -> str | None:
+    """Return the last line of a traceback that ends the text; None when more than a few lines follow it."""
+    found = _traceback(text)
+    if found is None:
+        return None
+    rest = text[found[1] : found[1] + TAIL]
+    if len(text) - found[1] > TAIL or len(list(last_lines(rest))) >= _ENDING:
+        return None
+    return found[0]
+
+
+def last_lines(text: str) -> list[str]:
+    """Return the last lines that say something, the last first: no prompts, no frames of the recording."""
+    lines = _plain(text[-TAIL:]).split("\n")
+    return [line.strip() for line in reversed(lines) if line.strip() and not _NOISE.match(line.strip())]
+
+
+def cut(line: str) -> str:
+    """Return a line in at most `LONGEST_LINE` characters; what a long one comes to stands at its end."""
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - _ENDS_WITH - 3]} … {line[-_ENDS_WITH:]}"
+
+
+def _plain(text: str) -> str:
+    return _ANSI.sub("", text).replace("\r", "\n") if "\x1b" in text or "\r" in text else text

@@ -1,0 +1,164 @@
+"""Clusters: ids that depend on nothing but the failure, counts that merge, memory that is bounded."""
+
+from __future__ import annotations
+
+import random
+from functools import reduce
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.failures.runs import bash, line, says
+from tracemark import digest
+from tracemark.failures import cluster as module
+from tracemark.failures.cluster import Cluster, Clusters, Sighting, cluster_id, sighting
+from tracemark.failures.conditions import shipped
+from tracemark.failures.route import route
+
+STARTS = st.sampled_from(
+    [None, "", "soon", "2026-08-01T10:00:00Z", "2026-08-01T12:00:00+02:00", "2026-08-02", "9999-99-99"]
+)
+SIGHTINGS = st.lists(
+    st.builds(
+        Sighting,
+        st.text("abcdef0123456789", min_size=1, max_size=3),
+        st.sampled_from([None, "tm1:a", "tm1:b"]),
+        st.sampled_from([None, "bash"]),
+        st.sampled_from(["Error: <n>", "fatal", ""]),
+        st.sampled_from([None, "d/a", "d/b", "d/c", "e/a"]),
+        STARTS,
+    ),
+    max_size=24,
+    unique_by=lambda seen: seen.trace,
+)
+
+
+def counted(sightings: list[Sighting], limit: int = 1_000) -> Clusters:
+    found = Clusters(limit)
+    for seen in sightings:
+        found.ran(seen.fingerprint)
+        found.add(seen)
+    return found
+
+
+def seen(number: int, *, task: str | None = "d/t", line: str = "Error: <n>", start: str | None = None) -> Sighting:
+    return Sighting(digest.of(number), "tm1:a", "bash", line, task, start)
+
+
+class TestIds:
+    def test_the_digest_of_fingerprint_tool_and_masked_line(self) -> None:
+        assert cluster_id("tm1:a", "bash", "Error: <n>") == digest.sha256(b'["tm1:a","bash","Error: <n>"]')
+
+    def test_nothing_known_is_null_and_not_empty(self) -> None:
+        assert cluster_id(None, None, "x") == digest.sha256(b'[null,null,"x"]')
+        assert cluster_id("", "", "x") != cluster_id(None, None, "x")
+
+    def test_what_is_said_of_a_trace_comes_from_its_failure(self) -> None:
+        stored = line(bash("make", "make: *** [Makefile:192: build] Error 2", 2))
+        found = sighting("id", "tm1:a", stored, route(stored, shipped()))
+        assert found == Sighting("id", "tm1:a", "bash", "make: *** [Makefile:<n>: build] Error <n>", "d/t", None)
+
+    def test_a_run_without_an_error_is_named_by_its_condition(self) -> None:
+        stored = line(says("done"))
+        found = sighting("id", None, stored, route(stored, shipped()))
+        assert (found.tool, found.masked) == (None, "(stopped-early)")
+
+
+class TestMerging:
+    @given(SIGHTINGS, st.randoms(use_true_random=False), st.integers(1, 5), st.sampled_from([1, 2, 3, 1_000]))
+    def test_any_order_and_any_parts_give_the_same(
+        self, sightings: list[Sighting], chance: random.Random, parts: int, limit: int
+    ) -> None:
+        whole = counted(sightings, limit)
+        shuffled = list(sightings)
+        chance.shuffle(shuffled)
+        assert counted(shuffled, limit) == whole
+        pieces = [counted(shuffled[number::parts], limit) for number in range(parts)]
+        chance.shuffle(pieces)
+        assert reduce(Clusters.merge, pieces) == whole
+
+    @given(SIGHTINGS, st.integers(0, 24), st.integers(0, 24), st.sampled_from([1, 2, 1_000]))
+    def test_it_is_associative_and_commutative(self, sightings: list[Sighting], one: int, two: int, limit: int) -> None:
+        begin, end = sorted((one, two))
+        a, b, c = (counted(part, limit) for part in (sightings[:begin], sightings[begin:end], sightings[end:]))
+        assert a.merge(b) == b.merge(a)
+        assert a.merge(b).merge(c) == a.merge(b.merge(c))
+
+    def test_merging_changes_neither_part(self) -> None:
+        one, two = counted([seen(1)]), counted([seen(2)])
+        one.merge(two)
+        assert one == counted([seen(1)])
+        assert two == counted([seen(2)])
+
+    @given(SIGHTINGS)
+    def test_nothing_is_lost(self, sightings: list[Sighting]) -> None:
+        found = counted(sightings, 2)
+        assert sum(cluster.traces for cluster in found) + found.left_out == len(sightings)
+
+
+class TestWhatIsCounted:
+    def test_traces_tasks_and_representatives(self) -> None:
+        sightings = [seen(number, task=f"d/{number % 4}") for number in range(9)]
+        (found,) = counted([*sightings, seen(9, task=None)])
+        assert (found.traces, found.task_count, found.full, found.unknown) == (10, 4, False, 1)
+        assert found.representatives == tuple(sorted(digest.of(number) for number in range(10))[:3])
+
+    def test_first_and_last_seen_are_instants_and_keep_their_words(self) -> None:
+        starts = ["2026-08-01T10:30:00Z", "2026-08-01T11:00:00+02:00", "2026-08-01 12:00:00", "soon", None]
+        (found,) = counted([seen(number, start=start) for number, start in enumerate(starts)])
+        assert found.first is not None
+        assert found.last is not None
+        assert (found.first[1], found.last[1]) == ("2026-08-01T11:00:00+02:00", "2026-08-01 12:00:00")
+
+    def test_no_readable_start_is_none(self) -> None:
+        (found,) = counted([seen(1, start="soon")])
+        assert (found.first, found.last) == (None, None)
+
+    def test_the_share_is_of_the_harnesss_runs(self) -> None:
+        found = Clusters()
+        found.ran("tm1:a", 8)
+        found.ran("tm1:b", 100)
+        found.add(seen(1))
+        found.add(seen(2))
+        (only,) = found
+        assert found.share(only) == 0.25
+
+    def test_without_runs_there_is_no_share(self) -> None:
+        found = Clusters()
+        found.add(seen(1))
+        assert found.share(next(iter(found))) is None
+
+    def test_the_most_frequent_comes_first(self) -> None:
+        found = counted([seen(1, line="rare"), seen(2), seen(3)])
+        assert [cluster.traces for cluster in found] == [2, 1]
+
+
+class TestMemory:
+    def test_tasks_are_exact_up_to_the_limit_and_estimated_beyond(self) -> None:
+        (exact,) = counted([seen(number, task=f"d/{number}") for number in range(module.TASKS)])
+        assert (exact.task_count, exact.full) == (module.TASKS, False)
+        (many,) = counted([seen(number, task=f"d/{number}") for number in range(20_000)])
+        assert many.full
+        assert len(many.tasks) == module.TASKS
+        assert many.task_count == pytest.approx(20_000, rel=0.12)
+
+    def test_tasks_beyond_the_limit_merge_as_they_count(self) -> None:
+        sightings = [seen(number, task=f"d/{number}") for number in range(3_000)]
+        assert counted(sightings[::2]).merge(counted(sightings[1::2])) == counted(list(reversed(sightings)))
+
+    def test_clusters_beyond_the_limit_are_counted_as_left_out(self) -> None:
+        found = counted([seen(number, line=f"Error {number % 50}") for number in range(100)], 10)
+        assert len(found) == 10
+        assert all(cluster.traces == 2 for cluster in found)
+        assert found.left_out == 80
+        assert [cluster.id for cluster in sorted(found, key=lambda each: each.id)] == sorted(
+            cluster_id("tm1:a", "bash", f"Error {number}") for number in range(50)
+        )[:10]
+
+
+def test_a_cluster_is_a_value() -> None:
+    (found,) = counted([seen(1)])
+    assert isinstance(found, Cluster)
+    assert found.merge(found).traces == 2
+    assert found.traces == 1
