@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracemark.failures.error_line import Said, error_in
 from tracemark.failures.text_form import LONGEST_LINE
@@ -51,6 +54,9 @@ class TestTheToolsOwnWord:
     def test_its_words_are_the_line(self) -> None:
         raw = {"ok": False, "code": "not_found", "message": "There is no order 3."}
         assert error('{"status":"error"}', {"raw_output": raw}) == "not_found: There is no order 3."
+
+    def test_what_kind_a_result_is_of_is_not_the_tools_word(self) -> None:
+        assert error("it broke", {"is_error": True, "type": "tool_result", "message": "m", "code": "c"}) == "it broke"
 
 
 class TestExitCodes:
@@ -225,6 +231,25 @@ class TestHidden:
 
     def test_a_call_that_went_well_hides_nothing(self) -> None:
         assert error_in("", {"raw_output": {"returncode": 0}}, "true") == Said(None, hidden=False)
+
+
+MEMBERS = st.sampled_from(
+    ["error", "ok", "raw_output", "output", "returncode", "status", "message", "code", "exit_code", "metadata",
+     "observation", "extras", "exception_info", "timeout", "type", "original_content", "is_error"]
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["error", "failed", "Error: no"]),
+    lambda inner: st.dictionaries(MEMBERS, inner, max_size=4) | st.lists(inner, max_size=2),
+    max_leaves=12,
+)
+
+
+@given(st.text(max_size=60), st.none() | st.text(max_size=20), st.dictionaries(MEMBERS, VALUES, max_size=4), VALUES)
+def test_whatever_a_tool_gives_has_an_answer(text: str, script: str | None, extra: dict[str, Any], value: Any) -> None:
+    for seen in (text, json.dumps(value)):
+        said = error_in(seen, extra, script)
+        assert said.error is None or 0 < len(said.error) <= LONGEST_LINE
+        assert said.error is not None or not said.hidden
 
 
 def test_a_long_line_keeps_its_beginning_and_its_end() -> None:

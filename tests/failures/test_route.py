@@ -149,6 +149,15 @@ class TestEnvironmentFault:
         assert found.condition == "not-recovered"
         assert found.symptoms == 1
 
+    @pytest.mark.parametrize(
+        "termination", ["EnvironmentStartTimeoutError", "DockerException: no daemon", "SandboxError"]
+    )
+    def test_an_environment_that_broke_is_no_budget(self, termination: str) -> None:
+        assert routed(says("hm"), status="error", termination=termination).condition == "environment-fault"
+
+    def test_a_run_that_was_cancelled_is_nobodys_fault(self) -> None:
+        assert routed(says("hm"), status="error", termination="CancelledError").condition == "unmatched"
+
     def test_a_run_that_ended_in_an_error_may_say_it_there(self) -> None:
         found = routed(says("hm"), status="error", termination="OSError: [Errno 28] No space left on device")
         assert found.condition == "environment-fault"
@@ -321,6 +330,25 @@ class TestQuarantine:
         """
         found = route(line(says("done")), conditions(own))
         assert (found.condition, found.confidence, found.destination) == ("mine", confidence, destination)
+
+
+def test_a_users_condition_may_take_what_no_shipped_one_does() -> None:
+    own = """
+        version = 1
+        [[condition]]
+        name = "success-in-spite-of-it"
+        order = 5.5
+        says = "success, though a failure was never seen to be recovered"
+        side = "model"
+        confidence = 0.7
+        destination = "recovery-training"
+        test = "failures"
+        failures = "unrecovered"
+        statuses = ["success"]
+    """
+    refused = line(bash("make", "make: *** Error 2", 2), status="success")
+    assert route(refused, shipped()).condition == "unmatched"
+    assert route(refused, conditions(own))[:4] == ("success-in-spite-of-it", "model", 0.7, "recovery-training")
 
 
 class TestHostileTraces:

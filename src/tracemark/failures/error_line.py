@@ -186,7 +186,7 @@ def _of_object(value: Mapping[str, Any], *, own: bool = False) -> _Word:
     state = status.lower() if isinstance(status, str) else ""
     stated = state == "error" or (state in ("failed", "failure") and any(get(name) for name in _ANSWERS))
     if flagged or named or stated or any(flag is False for flag in flags) or (code is not None and code > 0):
-        return _Word(True, _message(value), code)
+        return _Word(True, _message({"error": error} if own else value), code)
     if code == 0 or any(flag is True for flag in flags) or get("is_error") is False or get("isError") is False:
         return _Word(False, None, code)
     if own:
