@@ -2,5 +2,5 @@
 
 One module per noun: `trajectory` (ATIF), `harness` (the manifest), `stamp` (what a trace says of its harness), `trace`
 (one stored line), `annotation` (a later statement), `decision` (a ledger entry), `export` (a manifest of an export),
-`carried` (what an exported trajectory says of its stay in a store).
+`gate` (what a gate found), `carried` (what an exported trajectory says of its stay in a store).
 """
