@@ -1,0 +1,235 @@
+"""One cell: the attempts of one pair, a harness and a model, at the tasks of the evaluation set.
+
+How attempts count, everywhere in the gates:
+- `success` and `failure` are *scored*: they are the n and the c of their task, and its score is c/n;
+- `error`, an end that the infrastructure caused, has no score. It is *re-run* when the same attempt of the same task is
+  there with a score, or when its task has all the scored attempts that are wanted. Otherwise it is *open*, and stands
+  for the attempt that is still to be made;
+- `unknown`, an attempt on which nobody gave a verdict, has no score either and is a missing attempt: no later verdict
+  can be guessed from it.
+
+Coverage is exact when scored and open attempts together are, for each task, as many as are wanted. Open ones are let
+through only up to a limit, which is 0 unless somebody raises it, and then each counts *against the candidate*: as a
+failure of the candidate, as a success of the incumbent. So where a policy accepts, it would have accepted whatever a
+re-run had shown.
+
+A task is named with its domain (`domain/task`), so that tasks of one name in two domains are two tasks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+SCORED = ("success", "failure")
+"""Statuses of attempts that have a score."""
+
+
+class Model(NamedTuple):
+    """The model half. None means that nobody says."""
+
+    name: str | None = None
+    """The name under which it was called."""
+    revision: str | None = None
+    """Checkpoint or revision."""
+    chat_template: str | None = None
+    """The chat template of the server, by digest or name."""
+    tokenizer: str | None = None
+    """The tokenizer, by digest or name."""
+    server: str | None = None
+    """The serving program and its reply parser."""
+    sampling: str | None = None
+    """The sampling parameters as canonical JSON text."""
+
+    def __str__(self) -> str:
+        """Return `NAME@REVISION`, or as much of it as is known."""
+        name = self.name or "unknown model"
+        return f"{name}@{self.revision}" if self.revision else name
+
+
+WORDS = {
+    "name": "model name",
+    "revision": "model revision",
+    "chat_template": "chat template",
+    "tokenizer": "tokenizer",
+    "server": "server parser",
+    "sampling": "sampling",
+}
+"""What each member of a model is called in messages."""
+
+
+class Pair(NamedTuple):
+    """A harness and a model."""
+
+    harness: str
+    """The fingerprint."""
+    model: Model
+    """The model; a member that is None is not claimed, and then must only be the same in all attempts."""
+
+
+class Attempt(NamedTuple):
+    """One evaluation trace, as far as a gate must know it."""
+
+    trace: str
+    """The trace's id."""
+    task: str
+    """The task, with its domain where it has one: `domain/task`."""
+    attempt: int | str | None
+    """Which try at the task it is; None when nobody says."""
+    status: str
+    """`success`, `failure`, `error` or `unknown`."""
+    grader: tuple[str, str | None] | None = None
+    """Name and version of who judged; a version of None was not recorded. None when nobody says who."""
+    cost: float | None = None
+    """What the agent cost in US dollars; None when it is not known."""
+    evidence: str = "unrecorded"
+    """How well its harness is known."""
+    model: Model = Model()
+    """The model that played."""
+    fingerprint: str | None = None
+    """The harness under which it counts, a declared equivalent already replaced by the pair's; None when none is."""
+
+
+class TaskTally(NamedTuple):
+    """What the attempts of one task in one cell come to."""
+
+    scored: int
+    """Attempts with a score."""
+    successes: int
+    """Those of them that succeeded."""
+    open: tuple[Attempt, ...]
+    """Attempts that the infrastructure ended and nobody has re-run."""
+    rerun: int
+    """Attempts that the infrastructure ended and that were re-run."""
+    unjudged: int
+    """Attempts without a verdict."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The evaluation of one pair."""
+
+    pair: Pair
+    """The pair that the attempts are claimed to be of."""
+    attempts: tuple[Attempt, ...]
+    """Every evaluation trace of the pair, sorted by task, attempt and trace."""
+    components: Mapping[str, str] = field(default_factory=dict)
+    """Digest of each component of the harness; empty when the harness is not at hand."""
+
+    @classmethod
+    def of(cls, pair: Pair, attempts: Iterable[Attempt], components: Mapping[str, str] | None = None) -> Cell:
+        """Return the cell of some attempts, whose order means nothing.
+
+        Args:
+            pair: the pair that they are claimed to be of.
+            attempts: the attempts; whether they are the pair's is looked at when cells are compared.
+            components: digest of each component of the harness, by name; None when it is not at hand.
+        """
+        ordered = sorted(attempts, key=lambda one: (one.task, str(one.attempt), one.trace))
+        return cls(pair, tuple(ordered), dict(components or {}))
+
+    @cached_property
+    def by_task(self) -> dict[str, tuple[Attempt, ...]]:
+        """The attempts of each task, tasks sorted."""
+        found: dict[str, list[Attempt]] = {}
+        for attempt in self.attempts:
+            found.setdefault(attempt.task, []).append(attempt)
+        return {task: tuple(attempts) for task, attempts in found.items()}
+
+    @cached_property
+    def made(self) -> dict[str, int]:
+        """How many attempts at each task have a score, or wait for being made again."""
+        return {
+            task: sum(one.status in SCORED for one in attempts) + len(_waiting(attempts))
+            for task, attempts in self.by_task.items()
+        }
+
+    @cached_property
+    def models(self) -> tuple[Model, ...]:
+        """Every model that attempts name, the most frequent first."""
+        counted = Counter(attempt.model for attempt in self.attempts)
+        return tuple(sorted(counted, key=lambda model: (-counted[model], str(tuple(model)))))
+
+    @property
+    def model(self) -> Model:
+        """The model as attempts name it; what is claimed where there are none."""
+        return self.models[0] if self.models else self.pair.model
+
+    def tally(self, wanted: int) -> dict[str, TaskTally]:
+        """Return what the attempts of each task come to.
+
+        Args:
+            wanted: how many scored attempts a task is to have.
+        """
+        return {task: _tally(attempts, wanted) for task, attempts in self.by_task.items()}
+
+
+def _tally(attempts: Collection[Attempt], wanted: int) -> TaskTally:
+    statuses = Counter(one.status for one in attempts)
+    scored, errors = sum(statuses[status] for status in SCORED), statuses["error"]
+    waiting = _waiting(attempts)[: max(0, wanted - scored)] if errors else ()
+    unjudged = len(attempts) - scored - errors
+    return TaskTally(scored, statuses["success"], waiting, errors - len(waiting), unjudged)
+
+
+def _waiting(attempts: Collection[Attempt]) -> tuple[Attempt, ...]:
+    """Return the attempts at one task that the infrastructure ended, without those that were made again by number.
+
+    An attempt that ended so twice is one attempt to make again; of those without a number each is one.
+    """
+    made = {one.attempt for one in attempts if one.status in SCORED and one.attempt is not None}
+    waiting: dict[object, Attempt] = {}
+    for one in attempts:
+        if one.status == "error" and one.attempt not in made:
+            waiting.setdefault(one.trace if one.attempt is None else (one.attempt,), one)
+    return tuple(waiting.values())
+
+
+def differing(old: Model, new: Model) -> tuple[str, ...]:
+    """Return the members in which two models differ; one that only one of them states differs."""
+    return tuple(name for name, before, after in zip(Model._fields, old, new, strict=True) if before != after)
+
+
+def freshest(attempts: Iterable[Attempt], used: Collection[str], wanted: int | None) -> tuple[Attempt, ...]:
+    """Return the incumbent's attempts that no earlier decision rests on, if they are a whole evaluation.
+
+    An evaluation that installed the incumbent was chosen because it was good, so a second one is fairer to the next
+    candidate. Until that is whole, the used attempts alone are returned: one is never filled up from the other.
+
+    Args:
+        attempts: every attempt of the incumbent.
+        used: ids of the traces on which the decision that installed it rests.
+        wanted: how many scored attempts a task is to have; None: as many as the used ones have.
+    """
+    every = tuple(attempts)
+    fresh = tuple(one for one in every if one.trace not in used)
+    rest = tuple(one for one in every if one.trace in used)
+    before, now = _scored(rest), _scored(fresh)
+    if not rest or all(now[task] >= (before[task] if wanted is None else wanted) for task in before):
+        return fresh
+    return rest
+
+
+def _scored(attempts: Iterable[Attempt]) -> Counter[str]:
+    return Counter(one.task for one in attempts if one.status in SCORED)
+
+
+def distinct_harnesses(attempts: Iterable[Attempt], incumbent: str) -> int:
+    """Return how many harnesses other than the incumbent made evaluation traces; unstamped ones are of none."""
+    return len({one.fingerprint for one in attempts} - {None, incumbent})
+
+
+def distinct_models(attempts: Iterable[Attempt], incumbent: Model) -> int:
+    """Return how many models other than the incumbent made evaluation traces.
+
+    Args:
+        attempts: evaluation traces of any pairs.
+        incumbent: the accepted model; a member that is None does not tell it from another.
+    """
+    return sum(
+        any(claimed is not None and claimed != member for claimed, member in zip(incumbent, model, strict=True))
+        for model in {one.model for one in attempts}
+    )

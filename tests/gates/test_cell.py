@@ -1,0 +1,105 @@
+"""How attempts count: scored, waiting for a re-run, re-run, without a verdict; and which evaluation is fresh."""
+
+from __future__ import annotations
+
+import random
+
+from tests.gates.evaluations import BASE, NEW, OLD, TUNED, attempts, cell, changed, of
+from tracemark.gates.cell import (
+    Attempt,
+    Cell,
+    Model,
+    Pair,
+    TaskTally,
+    differing,
+    distinct_harnesses,
+    distinct_models,
+    freshest,
+)
+
+
+def tally(*made: Attempt, wanted: int = 3) -> TaskTally:
+    return of(made).tally(wanted)["desk/t"]
+
+
+THREE = attempts({"desk/t": 2}, 3)
+
+
+def test_successes_and_failures_are_scored() -> None:
+    assert tally(*THREE) == TaskTally(3, 2, (), 0, 0)
+
+
+def test_an_error_waits_until_the_same_attempt_has_a_score() -> None:
+    broken = THREE[2]._replace(status="error")
+    assert tally(THREE[0], THREE[1], broken) == TaskTally(2, 2, (broken,), 0, 0)
+    assert tally(*THREE, broken._replace(trace="f" * 64)) == TaskTally(3, 2, (), 1, 0)
+
+
+def test_an_error_that_was_made_again_stands_for_no_other_attempt() -> None:
+    again = THREE[2]._replace(status="error", trace="f" * 64)
+    assert tally(THREE[1], THREE[2], again) == TaskTally(2, 1, (), 1, 0)
+
+
+def test_an_error_that_was_made_again_under_another_number_waits_no_more() -> None:
+    broken = THREE[2]._replace(status="error")
+    again = THREE[2]._replace(attempt=3, trace="f" * 64)
+    assert tally(THREE[0], THREE[1], broken, again).open == ()
+
+
+def test_an_attempt_that_broke_twice_is_one_to_make_again() -> None:
+    broken = THREE[2]._replace(status="error")
+    found = tally(THREE[0], broken, broken._replace(trace="f" * 64))
+    assert (len(found.open), found.rerun) == (1, 1)
+
+
+def test_errors_without_a_number_are_each_one_to_make_again() -> None:
+    broken = [THREE[at]._replace(status="error", attempt=None) for at in (1, 2)]
+    assert tally(THREE[0], *broken).open == tuple(sorted(broken, key=lambda one: one.trace))
+
+
+def test_an_attempt_without_a_verdict_has_no_score() -> None:
+    assert tally(THREE[0], THREE[1], THREE[2]._replace(status="unknown")) == TaskTally(2, 2, (), 0, 1)
+
+
+def test_the_order_of_attempts_means_nothing() -> None:
+    made = attempts({"desk/t": 2, "shop/t": 1}, 3)
+    mixed = list(made)
+    random.Random(4).shuffle(mixed)
+    assert of(made) == of(mixed)
+
+
+def test_tasks_of_one_name_in_two_domains_are_two_tasks() -> None:
+    assert list(cell({"shop/t": 1, "desk/t": 2}, 3).by_task) == ["desk/t", "shop/t"]
+
+
+def test_a_model_that_states_what_the_other_leaves_open_differs_in_it() -> None:
+    assert differing(BASE, TUNED._replace(server=None)) == ("revision", "server")
+    assert differing(BASE, BASE) == ()
+
+
+def test_the_model_of_a_cell_is_the_one_that_attempts_name() -> None:
+    made = changed(attempts({"desk/t": 2}, 3), "desk/t", 1, model=TUNED)
+    assert Cell.of(Pair(OLD, Model("desk-agent")), made).model == BASE
+
+
+def test_fresh_attempts_are_taken_alone_only_where_they_are_a_whole_evaluation() -> None:
+    first = attempts({"desk/t": 3, "desk/u": 3}, 3)
+    second = [one._replace(trace=one.trace[::-1]) for one in attempts({"desk/t": 1, "desk/u": 1}, 3)]
+    used = {one.trace for one in first}
+    assert freshest([*first, *second], used, None) == tuple(second)
+    # never filled up from the other one
+    assert freshest([*first, *second[:-1]], used, None) == tuple(first)
+    assert freshest([*first, *second[:-1]], used, 2) == tuple(second[:-1])
+    assert freshest([*first, *(one for one in second if one.task == "desk/t")], used, None) == tuple(first)
+    assert freshest(first, used, None) == tuple(first)
+    assert freshest(first, (), None) == tuple(first)
+    assert freshest((), used, None) == ()
+
+
+def test_candidates_are_counted_by_what_makes_them_one() -> None:
+    made = [*attempts({"t": 1}, 2), *attempts({"t": 1}, 2, NEW), *attempts({"t": 1}, 2, NEW, TUNED)]
+    made += attempts({"t": 1}, 2, fingerprint=None)
+    assert distinct_harnesses(made, OLD) == 1
+    assert distinct_harnesses(made, "tm1:" + "f" * 64) == 2
+    assert distinct_models(made, BASE) == 1
+    assert distinct_models(made, Model("desk-agent")) == 0

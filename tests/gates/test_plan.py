@@ -1,0 +1,167 @@
+"""What to run next: tasks that the training set lacks, never one of the evaluation set, and none that is done."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracemark.gates.plan import Plan, Planned, TaskState, Wanted, plan
+
+
+def state(task: str, attempts: int = 0, solved: int = 0, harvested: int = 0, group: str = "") -> TaskState:
+    return TaskState(task, "desk", group, attempts, solved, harvested)
+
+
+def planned(*states: TaskState, evaluation: frozenset[str] = frozenset(), **wanted: Any) -> Plan:
+    return plan(states, Wanted(**{"total": 100, **wanted}), lambda task, domain: f"{domain}/{task}" in evaluation)
+
+
+def names(found: Plan) -> list[str]:
+    return [one.task for one in found.tasks]
+
+
+def test_a_task_that_was_never_run_comes_first() -> None:
+    found = planned(state("a", 3), state("b", 1), state("c"))
+    assert found.tasks == (
+        Planned("c", "desk", "", 2, "never run"),
+        Planned("b", "desk", "", 2, "not solved yet"),
+        Planned("a", "desk", "", 2, "not solved yet"),
+    )
+    assert found.tasks[0].as_json() == {"task": "c", "domain": "desk", "attempts": 2, "reason": "never run"}
+
+
+def test_a_task_that_is_solved_and_harvested_retires() -> None:
+    found = planned(state("a", 2, 1, 1), state("b", 2, 1, 1), per_task=3)
+    assert (names(found), found.retired) == ([], ("desk/a", "desk/b"))
+
+
+def test_what_was_harvested_under_an_earlier_harness_is_not_solved_under_this_one() -> None:
+    assert names(planned(state("a", 0, 0, 1))) == ["a"]
+
+
+def test_a_solved_task_waits_for_an_export() -> None:
+    found = planned(state("a", 2, 1))
+    assert (names(found), found.waiting, found.rows, found.lacking) == ([], ("desk/a",), 1, 99)
+
+
+def test_a_solved_task_is_run_again_while_more_of_it_may_be_taken() -> None:
+    found = planned(state("a", 2, 1), per_task=2)
+    assert found.tasks[0].reason == "more successes wanted"
+    assert names(planned(state("a", 2, 1), per_task=None)) == ["a"]
+
+
+def test_an_evaluation_task_is_never_planned_whatever_it_lacks() -> None:
+    found = planned(state("a"), state("b"), evaluation=frozenset({"desk/a"}))
+    assert (names(found), found.evaluation) == (["b"], 1)
+
+
+def test_tasks_of_one_name_in_two_domains_are_two_tasks() -> None:
+    found = planned(state("a"), state("a")._replace(domain="shop"), evaluation=frozenset({"desk/a"}))
+    assert [(one.domain, one.task) for one in found.tasks] == [("shop", "a")]
+    both = planned(state("a"), state("a")._replace(domain="shop"))
+    assert [(one.domain, one.task) for one in both.tasks] == [("desk", "a"), ("shop", "a")]
+
+
+def test_a_task_that_nobody_names_is_not_planned() -> None:
+    found = planned(state(""))
+    assert (names(found), found.unnamed) == ([], 1)
+
+
+def test_a_task_is_given_up_after_its_attempts_and_never_gets_more() -> None:
+    found = planned(state("a", 8), state("b", 7), most_attempts=8)
+    assert (found.tasks, found.exhausted) == ((Planned("b", "desk", "", 1, "not solved yet"),), ("desk/a",))
+    assert names(planned(state("a", 800), most_attempts=None)) == ["a"]
+
+
+def test_a_plan_ends_when_what_it_lets_expect_fills_the_set() -> None:
+    # never run: 2 attempts at a rate of one half are one row each
+    found = planned(*(state(f"t{at}") for at in range(9)), total=3)
+    assert (names(found), found.expected) == (["t0", "t1", "t2"], 3.0)
+    assert found.not_needed == tuple(f"desk/t{at}" for at in range(3, 9))
+    assert names(planned(state("a", 4, 1), state("b"), total=1)) == []
+
+
+def test_without_a_total_every_task_that_may_give_a_row_is_run() -> None:
+    found = planned(*(state(f"t{at}") for at in range(9)), total=None)
+    assert (len(found.tasks), found.lacking) == (9, None)
+
+
+def test_a_plan_has_at_most_so_many_tasks() -> None:
+    assert names(planned(*(state(f"t{at}") for at in range(9)), tasks=2)) == ["t0", "t1"]
+
+
+def test_the_class_that_lacks_most_comes_first_and_none_gets_more_than_its_quota() -> None:
+    states = [state(f"{group}{at}", group=group) for group in "ab" for at in range(4)] + [state("c0", group="c")]
+    found = planned(*states, quotas={"a": 1, "b": 3}, total=None)
+    assert names(found) == ["b0", "b1", "a0", "b2"]
+    assert found.short == {}
+    assert "desk/c0" in found.not_needed
+
+
+def test_a_quota_counts_the_rows_that_are_there() -> None:
+    states = [state("a0", 2, 1, 1, group="a"), state("a1", 2, 1, group="a"), state("a2", group="a")]
+    assert names(planned(*states, quotas={"a": 2})) == []
+    assert names(planned(*states, quotas={"a": 3})) == ["a2"]
+
+
+def test_classes_without_a_quota_share_what_the_total_leaves() -> None:
+    states = [state("a0", group="a"), state("b0", group="b"), state("b1", group="b")]
+    assert names(planned(*states, quotas={"a": 1}, total=2)) == ["a0", "b0"]
+
+
+def test_a_quota_that_no_task_is_left_for_is_told() -> None:
+    found = planned(state("a0", group="a"), quotas={"a": 4, "z": 2})
+    assert found.short == {"a": 3, "z": 2}
+
+
+def test_without_states_there_is_nothing_to_run() -> None:
+    found = planned()
+    assert (found.tasks, found.lacking) == ((), 100)
+
+
+STATES = st.lists(
+    st.builds(
+        TaskState,
+        task=st.sampled_from(["", *"abcdef"]),
+        domain=st.sampled_from([None, "desk", "shop"]),
+        group=st.sampled_from(["", "x", "y"]),
+        attempts=st.integers(0, 9),
+        solved=st.integers(0, 3),
+        harvested=st.integers(0, 2),
+    ),
+    unique_by=lambda one: (one.task, one.domain),
+)
+WANTED = st.builds(
+    Wanted,
+    total=st.none() | st.integers(0, 12),
+    per_task=st.none() | st.integers(1, 3),
+    quotas=st.dictionaries(st.sampled_from(["x", "y", "z"]), st.integers(0, 6)),
+    attempts=st.integers(1, 4),
+    most_attempts=st.none() | st.integers(1, 9),
+    tasks=st.none() | st.integers(0, 5),
+)
+
+
+@given(STATES, WANTED, st.integers(0, 99))
+def test_every_task_is_somewhere_and_the_order_of_states_means_nothing(
+    states: list[TaskState], wanted: Wanted, seed: int
+) -> None:
+    def held_out(task: str, domain: str | None) -> bool:
+        return task == "a"
+
+    found = plan(states, wanted, held_out)
+    lists = (found.tasks, found.retired, found.waiting, found.exhausted, found.not_needed)
+    assert sum(map(len, lists)) + found.evaluation + found.unnamed == len(states)
+    assert all(one.task not in {"", "a"} and one.attempts >= 1 for one in found.tasks)
+    assert wanted.tasks is None or len(found.tasks) <= wanted.tasks
+    before = {(one.task, one.domain): one for one in states}
+    for one in found.tasks:
+        known = before[one.task, one.domain]
+        assert not (known.solved and known.harvested)
+        assert known.solved or wanted.most_attempts is None or known.attempts + one.attempts <= wanted.most_attempts
+    mixed = list(states)
+    random.Random(seed).shuffle(mixed)
+    assert plan(mixed, wanted, held_out) == found

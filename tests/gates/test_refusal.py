@@ -1,0 +1,256 @@
+"""Everything that stands against a comparison is listed by name, with the tasks, and what to run again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.gates.evaluations import BASE, GRADER, NEW, OLD, TUNED, attempts, cell, changed, of
+from tracemark.gates.cell import Cell, Model, Pair
+from tracemark.gates.refusal import Reason, Refusal, Rerun, named, refusals, wanted
+from tracemark.gates.terms import Half, Terms
+
+EACH = {"desk/a": 1, "desk/b": 2, "shop/a": 3}
+INCUMBENT = cell(EACH, 4)
+CANDIDATE = cell(EACH, 4, NEW)
+
+
+def found(incumbent: Cell = INCUMBENT, candidate: Cell = CANDIDATE, **terms: Any) -> tuple[Refusal, ...]:
+    return refusals(incumbent, candidate, Terms(**{"half": Half.HARNESS, **terms}))
+
+
+def reasons(*cells: Cell, **terms: Any) -> list[str]:
+    return [refusal.reason.value for refusal in found(*cells, **terms)]
+
+
+def new(made: list[Any]) -> Cell:
+    return of(made, NEW)
+
+
+MADE = attempts(EACH, 4, NEW)
+
+
+def test_two_whole_evaluations_are_compared() -> None:
+    assert found() == ()
+    assert found(attempts=4, evaluation=frozenset({"desk/a", "b", "shop/a"})) == ()
+
+
+def test_without_attempts_there_is_nothing_to_compare() -> None:
+    assert reasons(INCUMBENT, of([], NEW)) == ["nothing-to-compare"]
+    assert reasons(of([]), of([], NEW)) == ["nothing-to-compare", "nothing-to-compare"]
+    # what is only claimed of an empty cell confounds nothing
+    assert reasons(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent")), [])) == ["nothing-to-compare"]
+
+
+def test_a_half_is_not_compared_with_itself() -> None:
+    assert "nothing-to-compare" in reasons(INCUMBENT, INCUMBENT)
+    assert "one model, desk-agent@base" in found(INCUMBENT, CANDIDATE, half=Half.MODEL)[0].message
+
+
+def test_an_attempt_of_another_harness_is_named() -> None:
+    strange = changed(MADE, "desk/b", 0, fingerprint=OLD)
+    (refusal,) = found(INCUMBENT, new(changed(strange, "desk/b", 1, fingerprint=None)))
+    assert refusal.reason is Reason.NOT_THE_PAIR
+    assert refusal.tasks == ("desk/b",)
+    assert f"1 under {OLD}" in refusal.message
+    assert "1 under no harness" in refusal.message
+
+
+def test_an_attempt_of_another_model_is_named_by_what_differs() -> None:
+    other = BASE._replace(sampling='{"temperature":0}', revision="b2")
+    (refusal,) = found(INCUMBENT, new(changed(MADE, "shop/a", 3, model=other)))
+    assert refusal.reason is Reason.NOT_THE_PAIR
+    assert "model revision differs in 1; sampling differs in 1" in refusal.message
+
+
+def test_what_the_pair_does_not_claim_must_be_one_in_all_attempts() -> None:
+    claim = Pair(NEW, Model("desk-agent", "base"))
+    assert reasons(INCUMBENT, Cell.of(claim, MADE)) == []
+    mixed = changed(MADE, "shop/a", 3, model=BASE._replace(tokenizer="tok-2"))
+    (refusal,) = found(INCUMBENT, Cell.of(claim, mixed))
+    assert "tokenizer differs in 1" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        ("name", "model name"),
+        ("revision", "model revision"),
+        ("chat_template", "chat template"),
+        ("tokenizer", "tokenizer"),
+        ("server", "server parser"),
+        ("sampling", "sampling"),
+    ],
+)
+def test_a_harness_is_not_judged_under_two_models(member: str, said: str) -> None:
+    other = BASE._replace(**{member: "x"})
+    (refusal,) = found(INCUMBENT, cell(EACH, 4, NEW, other))
+    assert refusal.reason is Reason.CONFOUNDED
+    assert refusal.message.endswith(f"{said} {getattr(BASE, member)!r} against 'x'")
+
+
+def test_what_only_one_model_states_differs() -> None:
+    (refusal,) = found(INCUMBENT, cell(EACH, 4, NEW, BASE._replace(tokenizer=None)))
+    assert refusal.message.endswith("tokenizer 'tok-1' against unrecorded")
+
+
+def test_a_model_is_not_judged_under_two_harnesses() -> None:
+    (refusal,) = found(INCUMBENT, cell(EACH, 4, NEW, TUNED), half=Half.MODEL)
+    assert refusal.reason is Reason.CONFOUNDED
+    assert refusal.message.endswith("differ: prompt_templates")
+    # one of the two is not at hand, or neither
+    unknown = Cell.of(Pair(NEW, TUNED), attempts(EACH, 4, NEW, TUNED))
+    bare = Cell.of(Pair(OLD, BASE), attempts(EACH, 4))
+    assert found(bare, unknown, half=Half.MODEL)[0].message.endswith("which components is not known")
+    assert found(INCUMBENT, unknown, half=Half.MODEL)[0].message.endswith("which components is not known")
+
+
+def test_a_model_may_differ_in_several_members() -> None:
+    assert reasons(INCUMBENT, cell(EACH, 4, OLD, TUNED._replace(sampling="{}")), half=Half.MODEL) == []
+
+
+def test_a_task_of_the_same_name_in_another_domain_is_another_task() -> None:
+    moved = cell({"desk/a": 1, "desk/b": 2, "hotel/a": 3}, 4, NEW)
+    refused = {refusal.reason: refusal for refusal in found(INCUMBENT, moved)}
+    assert list(refused) == [Reason.TASKS_DIFFER, Reason.ATTEMPTS_MISSING]
+    assert refused[Reason.TASKS_DIFFER].tasks == ("hotel/a", "shop/a")
+    assert refused[Reason.TASKS_DIFFER].message.endswith(
+        "1 task only in the incumbent's: 'shop/a'; 1 task only in the candidate's: 'hotel/a'"
+    )
+
+
+def test_a_task_outside_the_evaluation_set_is_named() -> None:
+    (refusal,) = found(evaluation=frozenset({"a", "desk/c"}), attempts=4)[:1]
+    assert (refusal.reason, refusal.tasks) == (Reason.TASKS_DIFFER, ("desk/b",))
+
+
+def test_an_id_of_the_evaluation_set_that_nobody_attempted_is_missing_in_both() -> None:
+    refused = found(evaluation=frozenset({"a", "desk/b", "desk/c"}), attempts=4)
+    assert [(one.reason, one.tasks) for one in refused] == [(Reason.ATTEMPTS_MISSING, ("desk/c",))] * 2
+    assert refused[1].rerun == tuple(Rerun("candidate", "desk/c", at, None) for at in range(4))
+
+
+def test_missing_attempts_are_listed_by_number() -> None:
+    gone = [one for one in MADE if (one.task, one.attempt) not in {("desk/a", 1), ("desk/a", 3)}]
+    (refusal,) = found(INCUMBENT, new(gone), attempts=4)
+    assert refusal.reason is Reason.ATTEMPTS_MISSING
+    assert refusal.rerun == (Rerun("candidate", "desk/a", 1, None), Rerun("candidate", "desk/a", 3, None))
+    assert "lacks 2 attempts at 1 task, where each must have 4: 'desk/a'" in refusal.message
+
+
+def test_an_attempt_without_a_verdict_is_missing() -> None:
+    (refusal,) = found(INCUMBENT, new(changed(MADE, "desk/a", 2, status="unknown")), attempts=4)
+    assert refusal.reason is Reason.ATTEMPTS_MISSING
+    assert "what has no verdict counts as missing, 1 attempt" in refusal.message
+    assert refusal.rerun == (Rerun("candidate", "desk/a", 2, None),)
+
+
+def test_unequal_attempts_are_refused_and_never_cut_to_the_fewest() -> None:
+    gone = [one for one in MADE if (one.task, one.attempt) != ("desk/a", 1)]
+    assert reasons(INCUMBENT, new(gone)) == ["attempts-missing", "attempts-unequal"]
+    assert reasons(INCUMBENT, cell(EACH, 8, NEW)) == ["attempts-missing", "attempts-unequal"]
+    assert reasons(INCUMBENT, cell(EACH, 8, NEW), attempts=4) == ["attempts-unequal"]
+    assert "3 at 1 task, 4 at 3 tasks" in found(INCUMBENT, new(gone))[1].message
+
+
+def test_one_attempt_twice_is_refused() -> None:
+    copy = MADE[0]._replace(trace="e" * 64)
+    assert reasons(INCUMBENT, new([*MADE, copy]), attempts=4) == ["attempts-unequal", "attempts-duplicate"]
+    # in the place of another one, too, so that numbers alone look right
+    swapped = changed(MADE, "desk/a", 1, attempt=0)
+    (refusal,) = found(INCUMBENT, new(swapped))
+    assert (refusal.reason, refusal.tasks) == (Reason.ATTEMPTS_DUPLICATE, ("desk/a",))
+
+
+def test_one_trace_in_both_cells_is_refused() -> None:
+    shared = INCUMBENT.attempts[0]
+    both = [shared._replace(fingerprint=NEW), *MADE[1:]]
+    (refusal,) = found(INCUMBENT, new(both))
+    assert (refusal.reason, refusal.tasks) == (Reason.ATTEMPTS_DUPLICATE, ("desk/a",))
+
+
+def test_one_trace_twice_in_a_cell_is_refused() -> None:
+    made = [one._replace(attempt=None) for one in MADE]
+    (refusal,) = found(INCUMBENT, new([*made[1:], made[1]]))
+    assert refusal.reason is Reason.ATTEMPTS_DUPLICATE
+
+
+def test_errors_above_the_limit_are_refused_with_what_to_run_again() -> None:
+    broken = changed(MADE, "desk/a", 3, status="error")
+    (refusal,) = found(INCUMBENT, new(broken))
+    assert refusal.reason is Reason.INFRASTRUCTURE_ERRORS
+    (trace,) = [one.trace for one in broken if one.status == "error"]
+    assert refusal.rerun == (Rerun("candidate", "desk/a", 3, trace),)
+    assert "ended 1 attempt of 12 of the candidate, not re-run, where 0.0% may be so" in refusal.message
+    assert reasons(INCUMBENT, new(broken), infrastructure_limit=0.05) == ["infrastructure-errors"]
+    assert reasons(INCUMBENT, new(broken), infrastructure_limit=0.1) == []
+    three = [one._replace(status="error") if one.attempt == 0 else one for one in MADE]
+    assert reasons(INCUMBENT, new(three), infrastructure_limit=0.25) == []
+    assert reasons(INCUMBENT, new(three), infrastructure_limit=0.24) == ["infrastructure-errors"]
+
+
+def test_an_error_that_was_run_again_is_no_refusal() -> None:
+    again = [*MADE, MADE[0]._replace(trace="e" * 64, status="error")]
+    assert reasons(INCUMBENT, new(again)) == []
+
+
+def test_one_error_at_every_task_is_not_taken_for_fewer_attempts() -> None:
+    broken = [one._replace(status="error") if one.attempt == 0 else one for one in MADE]
+    older = [one._replace(status="error") if one.attempt == 0 else one for one in attempts(EACH, 4)]
+    assert reasons(of(older), new(broken)) == ["infrastructure-errors", "infrastructure-errors"]
+    assert reasons(of(older), new([one._replace(status="error") for one in MADE]))[-1] == "infrastructure-errors"
+
+
+def test_graders_are_compared_by_name_and_version_task_by_task() -> None:
+    judged = changed(MADE, "desk/a", 0, grader=("desk-checks", "4"))
+    (refusal,) = found(INCUMBENT, new(judged))
+    assert (refusal.reason, refusal.tasks) == (Reason.GRADERS_DIFFER, ("desk/a",))
+    assert "'desk-checks' 3, 'desk-checks' 4" in refusal.message
+    assert reasons(INCUMBENT, new(changed(MADE, "desk/a", 0, grader=None))) == ["graders-differ"]
+    assert reasons(INCUMBENT, new(changed(MADE, "desk/a", 0, grader=(GRADER[0], None)))) == ["graders-differ"]
+    # what has no score was judged by nobody
+    broken = changed(MADE, "desk/a", 0, grader=None, status="error")
+    assert reasons(INCUMBENT, new(broken), infrastructure_limit=0.1) == []
+    # each task may have a grader of its own
+    both = [[one._replace(grader=(one.task, "1")) for one in made] for made in (attempts(EACH, 4), MADE)]
+    assert reasons(of(both[0]), new(both[1])) == []
+
+
+def test_a_changed_evaluation_set_and_a_leak_are_refused() -> None:
+    assert reasons(evaluation_digest="1" * 64, frozen_digest="2" * 64) == ["evaluation-changed"]
+    assert reasons(evaluation_digest="1" * 64, frozen_digest="1" * 64) == []
+    assert reasons(evaluation_digest="1" * 64) == []
+    (refusal,) = found(leaked={"exports/sft": ("desk/b", "desk/a")})
+    assert (refusal.reason, refusal.tasks) == (Reason.EVALUATION_LEAKED, ("desk/a", "desk/b"))
+    assert refusal.message.startswith("the training export 'exports/sft' holds 2 tasks")
+
+
+def test_everything_that_applies_is_listed_in_the_order_of_the_reasons() -> None:
+    made = changed(attempts({"desk/a": 1, "desk/c": 1}, 4, NEW, TUNED), "desk/a", 0, status="error", fingerprint=OLD)
+    made = changed(made, "desk/a", 1, attempt=2, grader=None)
+    refused = reasons(
+        INCUMBENT, of(made, NEW, TUNED), attempts=5, evaluation_digest="1" * 64, frozen_digest="2" * 64,
+        leaked={"exports/sft": ("desk/a",)},
+    )  # fmt: skip
+    assert list(dict.fromkeys(refused)) == [
+        reason.value for reason in Reason if reason not in {Reason.NOTHING_TO_COMPARE, Reason.ATTEMPTS_UNEQUAL}
+    ]
+
+
+def test_every_refusal_says_what_next() -> None:
+    for refusal in found(INCUMBENT, new(MADE[:-1]), leaked={"x": ("desk/a",)}):
+        assert refusal.hint
+        assert "\n" not in refusal.message
+
+
+def test_names_from_outside_are_quoted_and_few() -> None:
+    assert named([f"t{number}" for number in range(8)]) == "'t0', 't1', 't2', 't3', 't4' and 3 more"
+    assert named(["a\x1b[2J\n"]) == r"'a\x1b[2J\n'"
+
+
+def test_how_many_attempts_are_wanted_is_what_most_tasks_have() -> None:
+    assert wanted(INCUMBENT, CANDIDATE, Terms(Half.HARNESS)) == 4
+    assert wanted(INCUMBENT, cell(EACH, 2, NEW), Terms(Half.HARNESS)) == 4
+    assert wanted(of([]), of([]), Terms(Half.HARNESS)) == 1
+    assert wanted(INCUMBENT, CANDIDATE, Terms(Half.HARNESS, attempts=7)) == 7

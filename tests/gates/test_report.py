@@ -1,0 +1,180 @@
+"""The stored report holds all that a decision rests on, and its words put first what matters most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from tests.gates.evaluations import BASE, NEW, OLD, TUNED, attempts, cell, changed, of
+from tracemark import digest
+from tracemark.gates.attribution import Four, attribute
+from tracemark.gates.cell import Cell
+from tracemark.gates.compare import compare
+from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
+from tracemark.gates.terms import Conditions, Half, Policy, Terms
+from tracemark.model.gate import AttributionReport, GateReport
+
+BEFORE = {f"desk/{at:02}": 2 for at in range(12)}
+AFTER = {task: 3 if at < 9 else 1 if at < 10 else 2 for at, task in enumerate(BEFORE)}
+
+
+def report(candidate: Cell | None = None, **terms: Any) -> GateReport:
+    return stored(
+        compare(cell(BEFORE, 4), candidate or cell(AFTER, 4, NEW), Terms(**{"half": Half.HARNESS, **terms}))
+    )  # fmt: skip
+
+
+def refused() -> GateReport:
+    return report(of(changed(attempts(AFTER, 4, NEW), "desk/03", 2, status="error"), NEW))
+
+
+def test_a_report_holds_what_the_decision_rests_on() -> None:
+    found = report(candidates=3)
+    assert found.measured is not None
+    said = found.measured
+    assert (found.verdict, found.half, found.policy, found.candidates) == ("accept", "harness", "significant", 3)
+    assert (said.w, said.l, said.ties, said.n, said.attempts) == (9, 1, 2, 12, 4)
+    assert [one.task for one in said.ups] == [f"desk/{at:02}" for at in range(9)]
+    assert (said.downs[0].task, said.downs[0].before, said.downs[0].after) == ("desk/09", 2, 1)
+    assert said.policies["significant"].accepts
+    assert said.policies["cotrace"].accepts
+    assert (said.incumbent.cost_per_success.value, said.candidate.cost_per_success.value) == (1.0, 0.75)
+    assert len(said.candidate.reliability) == 4
+    assert found.incumbent.harness == OLD
+    assert found.candidate.model.revision == BASE.revision
+    assert found.candidate.graders == ["desk-checks 3"]
+    assert found.candidate.evidence == {"recorded": 48}
+    assert len(found.candidate.traces) == 48
+    assert found.candidate.digest == digest.of(found.candidate.traces)
+
+
+def test_a_report_read_back_is_the_same() -> None:
+    for found in (report(conditions=Conditions(cost=True, reliability=9)), refused()):
+        written = digest.canonical(found.model_dump(mode="json"))
+        back = TypeAdapter(GateReport).validate_python(digest.load_canonical(written))
+        assert back == found
+        assert digest_of(back) == digest_of(found) == digest.sha256(written)
+        assert words(back) == words(found)
+
+
+def test_the_order_of_traces_changes_no_report() -> None:
+    assert digest_of(report(of(reversed(attempts(AFTER, 4, NEW)), NEW))) == digest_of(report())
+
+
+def test_the_first_line_says_the_verdict_and_the_noise() -> None:
+    assert words(report(), {NEW: "desk-better"})[0] == (
+        "accept harness desk-better against tm1:aaaaaaaaaaaa with desk-agent@base: 9 up, 1 down of 12 tasks at 4 "
+        "attempts each, p = 0.01074; the difference of 8 is beyond the noise floor of 6"
+    )
+    same = words(report(cell(BEFORE, 4, NEW)))[0]
+    assert same.startswith("reject harness")
+    assert same.endswith("the difference of 0 lies inside the noise floor of 6")
+
+
+def test_without_a_noise_floor_the_first_line_says_why() -> None:
+    one = stored(compare(cell({"a": 0}, 1), cell({"a": 1}, 1, NEW), Terms(Half.HARNESS)))
+    assert "there is no noise floor: one attempt a task" in words(one)[0]
+
+
+def test_a_refusal_is_no_decision_and_names_what_to_run_again() -> None:
+    found = refused()
+    assert (found.verdict, found.measured) == ("refused", None)
+    assert "measured" not in found.model_dump(mode="json")
+    assert found.refusals[0].rerun[0].task == "desk/03"
+    assert words(found)[0].startswith("no decision on harness tm1:bbbb")
+    assert words(found)[0].endswith(": infrastructure-errors")
+    assert words(found)[1].startswith(
+        "infrastructure-errors: the infrastructure ended 1 attempt of 48 of the candidate"
+    )
+
+
+def test_the_policy_that_decides_is_told_first() -> None:
+    for policy in Policy:
+        lines = words(report(policy=policy))
+        assert lines[1].startswith(f"{policy.value}: ")
+        assert "(does not decide)" in lines[2]
+
+
+def test_words_tell_both_policies_and_every_condition() -> None:
+    lines = words(report(policy=Policy.COTRACE, conditions=Conditions(no_regression=("desk/09",))))
+    assert lines[0].startswith("reject harness")
+    assert "significant (does not decide): accept, 9 up, 1 down: p = 0.01074 is at most 0.05" in lines
+    assert "cotrace: accept, 9 up is more than 1 down" in lines
+    assert "condition no-regression: not met, the score went down at 'desk/09'" in lines
+
+
+def test_words_tell_what_weakens_the_answer() -> None:
+    used = frozenset(one.trace for one in cell(BEFORE, 4).attempts)
+    lines = "\n".join(words(report(used=used, candidates=5, evaluation=frozenset(BEFORE))))
+    assert "48 of 48 traces of the incumbent are those that installed it" in lines
+    assert "5 candidates were evaluated on this set so far" in lines
+    assert "one or more would pass in up to 23% of such series" in lines
+    assert "the evaluation set was not frozen" in lines
+    assert "what differs between the pairs: prompt_templates" in lines
+    quiet = "\n".join(words(report()))
+    assert "candidates were evaluated" not in quiet
+    assert "frozen" not in quiet
+
+
+def test_graders_of_unrecorded_version_are_told() -> None:
+    grader = ("desk-checks", None)
+    made = stored(compare(cell(BEFORE, 4, grader=grader), cell(AFTER, 4, NEW, grader=grader), Terms(Half.HARNESS)))
+    assert any("unrecorded version" in line for line in words(made))
+
+
+def test_what_is_recorded_of_neither_model_is_told() -> None:
+    bare = BASE._replace(tokenizer=None, server=None)
+    made = stored(compare(cell(BEFORE, 4, OLD, bare), cell(AFTER, 4, NEW, bare), Terms(Half.HARNESS)))
+    assert any(line.endswith("is not known: tokenizer, server parser") for line in words(made))
+    assert not any("neither model" in line for line in words(report()))
+
+
+def test_traces_that_are_of_a_harness_by_claim_alone_are_told() -> None:
+    made = report(cell(AFTER, 4, NEW, evidence="claimed"))
+    assert "48 of 48 traces of the candidate are of its harness because somebody says so" in words(made)
+
+
+def test_a_cost_that_is_not_defined_is_told_as_such() -> None:
+    none = dict.fromkeys(BEFORE, 0)
+    made = report(cell(none, 4, NEW))
+    assert made.measured is not None
+    assert made.measured.candidate.cost_per_success.value is None
+    assert any("and not defined (no attempt succeeded" in line for line in words(made))
+
+
+def test_a_report_holds_no_number_that_json_lacks() -> None:
+    made = report(cell(dict.fromkeys(BEFORE, 0), 4, NEW, cost=float("nan")))
+    assert digest.canonical(made.model_dump(mode="json"))
+
+
+def test_names_from_outside_are_shown_quoted() -> None:
+    evil = "desk/\x1b[2J\n"
+    made = stored(compare(cell({evil: 0}, 2), cell({evil: 2}, 2, NEW), Terms(Half.HARNESS)))
+    assert all("\n" not in line and "\x1b" not in line for line in words(made))
+
+
+def four(both: Cell) -> Four:
+    return Four(cell(BEFORE, 4), cell(AFTER, 4, NEW), cell(BEFORE, 4, OLD, TUNED), both)
+
+
+def test_an_attribution_is_told_with_its_intervals_and_read_back() -> None:
+    found = attributed(attribute(four(cell(AFTER, 4, NEW, TUNED)), Terms(Half.HARNESS)))
+    assert attribution_words(found) == [
+        "of 12 tasks an average run solves 6; with the new harness 8, with the new model 6, with both 8",
+        "the new harness brings +2 (+0.76 to +3.24) with the old model, +2 (+0.76 to +3.24) with the new one",
+        "the new model brings +0 (+0.00 to +0.00) under the old harness, +0 (+0.00 to +0.00) under the new one",
+        "the interaction is +0 (+0.00 to +0.00)",
+        "intervals at 95%: Student's t over the tasks' paired differences of scores",
+    ]
+    written = digest.canonical(found.model_dump(mode="json"))
+    assert AttributionReport.model_validate(digest.load_canonical(written)) == found
+    assert digest_of(found) == digest.sha256(written)
+
+
+def test_an_attribution_that_is_refused_says_why() -> None:
+    whole = cell(AFTER, 4, NEW, TUNED)
+    found = attributed(attribute(four(of(whole.attempts[1:], NEW, TUNED)), Terms(Half.HARNESS, attempts=4)))
+    assert "effects" not in found.model_dump(mode="json")
+    assert attribution_words(found)[0] == "nothing can be attributed: attempts-missing"
+    assert "lacks 1 attempt at 1 task" in attribution_words(found)[1]
