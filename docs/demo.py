@@ -48,9 +48,10 @@ def reproduce() -> None:
 
 
 def refusal(fingerprint: str) -> str:
-    """Return how a refused tool call looks under one harness: the first observation of a trace in which it failed."""
-    found = tracemark("traces", "list", "--harness", fingerprint, "--task", "late-refund-01", "--limit", "1")["traces"]
-    for row in found:
+    """Return how a refused refund looks under one harness: the observation of the first trace in which it failed."""
+    found = tracemark("traces", "list", "--harness", fingerprint)["traces"]
+    late = [row for row in found if str(row.get("task")).startswith("late-refund-")]
+    for row in sorted(late, key=lambda row: str(row["task"])):
         for step in tracemark("traces", "show", row["trace_id"])["trajectory"]["steps"]:
             for result in (step.get("observation") or {}).get("results", []):
                 if "return period" in result["content"]:
@@ -102,10 +103,10 @@ def main() -> int:
     print(f"\nHarness versions: {len(listed)}, told apart by what they are and not by what they are called:")
     for harness in listed:
         row(harness, f"{harness['fingerprint'][:20]}…  {described(harness, listed)}")
-    print("\nThe same scripted agent (it stands in for a model) worked on the same tasks under each, tools executed:")
+    print("\nA scripted agent that stands in for a model, in two strengths, worked on the same tasks, tools executed:")
     for harness in listed:
         row(harness, f"{harness['traces']} traces, {harness['successes']} recorded successes")
-    print("\nThe same refused call, as each of them shows it to the model:")
+    print("\nA refused refund, as each of them shows it to the model:")
     for harness in listed:
         row(harness, f"{refusal(harness['fingerprint'])[:96].splitlines()[0]}…")
     print(f"\nTraining set exports/sft/: {counts['rows']} of {counts['traces']} traces, policy {manifest['policy']}")

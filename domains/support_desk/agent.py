@@ -2,10 +2,12 @@
 
 It follows the procedure that its prompt names, sees nothing but prompt, request and observations, and makes the
 mistakes that models make: it takes an address that is out of date, repeats a call that was refused, writes without
-reading first, believes a write that did not happen, or does it twice to be sure. How often depends on what the harness
-shows: where each observation opens with a status, few refusals are overlooked and the codes spare it reading; where
-none does, it has to look again after a write, and sometimes does not. Which mistake happens in which run is decided by
-seeded dice, so a run can be repeated exactly.
+reading first, believes a write that did not happen, or does it twice to be sure. How often depends on its strength
+(`habits`) and on what the harness shows: where each observation opens with a status, few refusals are overlooked and
+the codes spare it reading; a refusal that says what to do next is hardly ever overlooked; where there is no status, it
+has to look again after a write, and sometimes does not; and a prompt that asks it to check its answer lets it catch its
+own slips. It never knows which harness it works under, only what that shows. Which mistake happens in which run is
+decided by seeded dice, so a run can be repeated exactly.
 """
 
 from __future__ import annotations
@@ -18,60 +20,16 @@ from typing import Any
 
 from support_desk import reading
 from support_desk.dice import Dice
+from support_desk.habits import BASE, Strength
 from support_desk.reading import Seen
 
 NAME = "desk-agent"
-VERSION = "1"
+VERSION = "2"
 STATUS_RULE = "opens with a status"
 """Words of a prompt by which the agent knows that observations can be told apart by their status."""
 
-
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """Shares (0 to 1) of the occasions on which the agent errs in a certain way."""
-
-    takes_first_address: float
-    repeats_refused_call: float
-    gives_up_on_customer: float
-    writes_unread: float
-    overlooks_refusal: float
-    skips_second_look: float
-    writes_again: float
-    wrong_amount: float
-    drops_unit: float
-    takes_last_listed: float
-    answers_briefly: float
-
-
-WITH_STATUS = Habits(
-    takes_first_address=0.8,
-    repeats_refused_call=0.35,
-    gives_up_on_customer=0.4,
-    writes_unread=0.6,
-    overlooks_refusal=0.3,
-    skips_second_look=0.0,
-    writes_again=0.0,
-    wrong_amount=0.1,
-    drops_unit=0.2,
-    takes_last_listed=0.4,
-    answers_briefly=0.15,
-)
-"""Where each observation opens with a status, there is nothing to look at a second time."""
-
-WITHOUT_STATUS = Habits(
-    takes_first_address=0.8,
-    repeats_refused_call=0.5,
-    gives_up_on_customer=0.5,
-    writes_unread=0.35,
-    overlooks_refusal=0.0,
-    skips_second_look=0.45,
-    writes_again=0.4,
-    wrong_amount=0.2,
-    drops_unit=0.2,
-    takes_last_listed=0.4,
-    answers_briefly=0.15,
-)
-"""Where none does, a refusal cannot be overlooked as such: it looks like any other sentence."""
+CHECK_RULE = "check it against the request"
+"""Words of a prompt by which the agent looks over what it wrote, and so catches most of its slips."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +58,15 @@ class Agent:
         system: the system prompt as the harness renders it.
         request: the task as the harness words it.
         seed: decides which of the possible mistakes happen.
+        strength: how often each of them does.
     """
 
-    def __init__(self, system: str, request: str, seed: str) -> None:
+    def __init__(self, system: str, request: str, seed: str, strength: Strength = BASE) -> None:
         self._request = request
         self._dice = Dice(seed)
         self._reads_status = STATUS_RULE in system
-        self._habits = WITH_STATUS if self._reads_status else WITHOUT_STATUS
+        self._checks = CHECK_RULE in system
+        self._habits = strength.with_status if self._reads_status else strength.without_status
         day = re.search(r"\d{4}-\d{2}-\d{2}", system)
         self._today = day.group() if day else ""
         order = re.search(r"order-\d{4}", request)
@@ -129,10 +89,18 @@ class Agent:
         }
         procedure = next((each for words, each in procedures.items() if words in self._request), self._look_up)
         answer = yield from procedure(customer.fields["customer_id"])
-        yield Reply("All done, thank you." if self._errs("answers_briefly") else answer)
+        yield Reply("All done, thank you." if self._slips("answers_briefly") else answer)
 
     def _errs(self, habit: str, occasion: str = "") -> bool:
         return self._dice.chance(f"{habit} {occasion}", getattr(self._habits, habit))
+
+    def _slips(self, habit: str) -> bool:
+        """Return whether a slip of the pen stays: one that the agent makes, and does not find where it checks."""
+        return self._errs(habit) and not (self._checks and not self._errs("skips_check", habit))
+
+    def _heeds(self, refusal: Seen, tool: str) -> bool:
+        """Return whether a refusal says what to do next and the agent takes note of it."""
+        return refusal.advice is not None and not self._errs("overlooks_advice", tool)
 
     def _call(self, message: str, tool: str, **arguments: Any) -> Turn:
         return (yield Reply(message, tool, arguments))
@@ -147,6 +115,8 @@ class Agent:
             seen = yield from self._call(f"I look for the account of {email}.", "find_customer", email=email)
             if "customer_id" in seen.fields:
                 break
+            if self._heeds(seen, "find_customer"):
+                continue
             if self._errs("repeats_refused_call", email):
                 seen = yield from self._call(f"I try {email} once more.", "find_customer", email=email)
             if number == 0 and self._errs("gives_up_on_customer"):
@@ -169,7 +139,11 @@ class Agent:
         """
         seen = yield from self._call(message, tool, **arguments)
         if self._reads_status:
-            if seen.status == "ok" or self._errs("overlooks_refusal", tool):
+            if seen.status == "ok":
+                return True, seen
+            if self._heeds(seen, tool):
+                return False, seen
+            if self._errs("overlooks_refusal", tool):
                 return True, seen
             if self._errs("repeats_refused_call", tool):
                 seen = yield from self._call(f"The status is {seen.status}; I try again.", tool, **arguments)
@@ -251,7 +225,7 @@ class Agent:
 
     def _readdress(self, customer: str) -> Generator[Reply, Seen, str]:
         place = re.findall(r"\d+ \w+ Way, Unit \d+", self._request)[0]
-        written = place.partition(",")[0] if self._errs("drops_unit") else place
+        written = place.partition(",")[0] if self._slips("drops_unit") else place
         if not self._errs("writes_unread"):
             yield from self._read_order(f"I read {self._order} before I change it.")
         done, _ = yield from self._write(

@@ -1,16 +1,24 @@
-"""Play all tasks under one harness version and leave one journal per run in an inbox.
+"""Play the tasks under one harness version and leave one journal per run in an inbox.
 
     python domains/support_desk/play.py --harness harness_versions/desk-plain --inbox inbox/desk-plain --seed 7
 
-Each run has its own copy of the desk and its own clock, so the same arguments give the same bytes. Prompts, tools,
-handler, reply parser and limit come from the recorder, which hands out the very text that it hashed.
+The agent's base strength plays every training task twice; every task that only measures is played by each strength,
+four times. Each run has its own copy of the desk and its own clock, so the same arguments give the same bytes. Prompts,
+tools, handler, reply parser and limit come from the recorder, which hands out the very text that it hashed.
+
+Each run also has its own luck, as a reply that a model samples has: it is drawn from the seed, the harness's
+fingerprint, the strength, the task and the attempt. Two harnesses are therefore two independent draws, also where one
+says and does the very same as the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 # Run as a script, the package's own folder comes first on the path; its parent has to stand there instead.
@@ -18,11 +26,12 @@ if sys.path[0] == str(Path(__file__).resolve().parent):
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from support_desk import agent as desk_agent
-from support_desk import grader, reading, tasks
+from support_desk import grader, reading, tariff, tasks
 from support_desk.environment import Environment
 from support_desk.grader import Verdict
+from support_desk.habits import STRENGTHS
 from support_desk.tasks import Task
-from tracemark import record
+from tracemark import engine, record
 from tracemark.clock import FixedClock
 from tracemark.errors import TracemarkError, UsageError
 from tracemark.harness.loading import load
@@ -31,7 +40,7 @@ from tracemark.runner.record import Recorder
 
 POLICY = Path(__file__).with_name("policy.md")
 DOMAIN = "support_desk"
-MODEL = {"name": "scripted", "revision": "1"}
+TRAINING_ATTEMPTS = 2
 SECONDS_BETWEEN_RUNS = 60
 SECONDS_BETWEEN_EVENTS = 1
 
@@ -43,18 +52,45 @@ class Options:
     Attributes:
         harness: the folder of the harness version.
         inbox: the folder that gets the journals; must hold none yet.
-        attempts: runs of each task, at least 1.
-        seed: decides, with task and attempt, which mistakes the agent makes.
+        attempts: runs of each measuring task by each strength, at least 1.
+        seed: decides, with all that tells one run from another, which mistakes the agent makes.
     """
 
     harness: Path
     inbox: Path
-    attempts: int = 2
+    attempts: int = 4
     seed: int = 7
 
 
-def play(options: Options) -> dict[tuple[str, int], Verdict]:
-    """Play every task under the harness and return the verdict of each (task, attempt).
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One run to be played: who plays which task for the how many-th time."""
+
+    task: Task
+    strength: str
+    attempt: int
+
+    @property
+    def name(self) -> str:
+        """What it is called, and its journal."""
+        return f"{self.task.task_id}-{self.strength}-{self.attempt}"
+
+    def luck(self, seed: int, fingerprint: str) -> str:
+        """Return the text from which the run's dice are thrown."""
+        return f"{seed}/{fingerprint}/{self.strength}/{self.task.task_id}/{self.attempt}"
+
+
+def turns(attempts: int) -> Iterator[Turn]:
+    """Yield the runs that are played under each harness, in order."""
+    for task in tasks.all_tasks():
+        training = task.split == "train"
+        for strength in ("base",) if training else STRENGTHS:
+            for attempt in range(TRAINING_ATTEMPTS if training else attempts):
+                yield Turn(task, strength, attempt)
+
+
+def play(options: Options) -> dict[str, Verdict]:
+    """Play everything under the harness and return the verdict of each run, by the name of its turn.
 
     Raises:
         UsageError: when the inbox holds journals already, which a second play would stand beside.
@@ -64,29 +100,30 @@ def play(options: Options) -> dict[tuple[str, int], Verdict]:
         raise UsageError("the inbox holds journals already", where=str(options.inbox), hint="name another folder")
     harness = load(options.harness)
     moments = FixedClock(tasks.START, SECONDS_BETWEEN_RUNS)
-    verdicts = {}
-    for task in tasks.all_tasks():
-        for attempt in range(options.attempts):
-            verdicts[task.task_id, attempt] = _play_one(harness, options, task, attempt, moments.now())
-    return verdicts
+    played = list(turns(options.attempts))
+    # each run stands for itself, so they are played on all cores
+    verdicts = engine.run(partial(_play_one, harness, options), [(turn, moments.now()) for turn in played])
+    return dict(zip((turn.name for turn in played), verdicts, strict=True))
 
 
-def _play_one(harness: Harness, options: Options, task: Task, attempt: int, start: str) -> Verdict:
-    """Play one task once, from the moment `start` on."""
+def _play_one(harness: Harness, options: Options, job: tuple[Turn, str]) -> Verdict:
+    """Play one turn, from its moment of start on."""
+    turn, start = job
     environment = Environment(FixedClock(start))
     run = {
-        "task": task.task_id,
+        "task": turn.task.task_id,
         "domain": DOMAIN,
-        "split": task.split,
-        "attempt": attempt,
+        "split": turn.task.split,
+        "attempt": turn.attempt,
         "seed": options.seed,
-        "model": MODEL,
+        "model": {"name": desk_agent.NAME, "revision": turn.strength},
     }
-    agent = {"name": desk_agent.NAME, "version": desk_agent.VERSION}
+    who = {"name": desk_agent.NAME, "version": desk_agent.VERSION}
     clock = FixedClock(start, SECONDS_BETWEEN_EVENTS)
-    with record(harness=harness, inbox=options.inbox, run=run, agent=agent, clock=clock) as recorder:
-        answer = _converse(recorder, environment, task, f"{options.seed}/{task.task_id}/{attempt}")
-        verdict = grader.grade(task, environment, answer or "")
+    luck = turn.luck(options.seed, harness.identity.fingerprint)
+    with record(harness=harness, inbox=options.inbox, run=run, agent=who, name=turn.name, clock=clock) as recorder:
+        answer = _converse(recorder, environment, turn, luck)
+        verdict = grader.grade(turn.task, environment, answer or "")
         recorder.outcome(
             status="success" if verdict.success else "failure",
             reward=1.0 if verdict.success else 0.0,
@@ -97,30 +134,34 @@ def _play_one(harness: Harness, options: Options, task: Task, attempt: int, star
     return verdict
 
 
-def _converse(recorder: Recorder, environment: Environment, task: Task, seed: str) -> str | None:
+def _converse(recorder: Recorder, environment: Environment, turn: Turn, luck: str) -> str | None:
     """Let the agent work until it answers; return its last message, or None when the harness stops it before."""
     policy = POLICY.read_text(encoding="utf-8").strip()
     system = recorder.prompt("system").render(policy=policy, today=environment.today())
-    request = recorder.prompt("task").render(request=task.request)
+    request = recorder.prompt("task").render(request=turn.task.request)
     tools = recorder.tools()
     recorder.request(
         messages=[{"role": "system", "content": system}, {"role": "user", "content": request}], tools=tools
     )
     recorder.system(system)
     recorder.user(request)
+    said = [json.dumps(tools), system, request]
     parse, observe = recorder.runtime("parser"), recorder.handler("observe")
-    work = desk_agent.Agent(system, request, seed).work()
+    work = desk_agent.Agent(system, request, luck, STRENGTHS[turn.strength]).work()
     reply = next(work)
     for step in range(recorder.harness.manifest.runtime.limits.steps or sys.maxsize):
         message, calls = parse(reply.text)
+        metrics = tariff.bill(said, reply.text)
         if not calls:
-            recorder.agent(message)
+            recorder.agent(message, metrics=metrics)
             return str(message)
         ((tool, arguments),) = calls
         call_id = f"call-{step + 1}"
-        recorder.agent(message, [{"tool_call_id": call_id, "function_name": tool, "arguments": arguments}])
+        call = {"tool_call_id": call_id, "function_name": tool, "arguments": arguments}
+        recorder.agent(message, [call], metrics=metrics)
         observation = observe(recorder.tool(tool)(environment, **arguments))
         recorder.observation([{"source_call_id": call_id, "content": observation}])
+        said += [reply.text, observation]
         reply = work.send(reading.read(observation))
     return None
 
@@ -130,7 +171,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Play all support desk tasks under one harness version.")
     parser.add_argument("--harness", type=Path, required=True, help="folder of the harness version")
     parser.add_argument("--inbox", type=Path, required=True, help="folder that gets one journal per run")
-    parser.add_argument("--attempts", type=int, default=2, help="runs of each task (default: 2)")
+    parser.add_argument("--attempts", type=int, default=4, help="runs of each measuring task (default: 4)")
     parser.add_argument("--seed", type=int, default=7, help="decides which mistakes the agent makes (default: 7)")
     options = Options(**vars(parser.parse_args(arguments)))
     try:

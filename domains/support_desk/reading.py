@@ -19,12 +19,14 @@ class Seen:
         text: the observation itself.
         status: `ok` or `error`; None when the observation does not say.
         code: the code of a refusal; None when the observation holds none.
+        advice: what the observation says to do next; None when it says nothing of that.
         fields: single values of the record or of a refusal's details, as text; empty when none is shown.
     """
 
     text: str
     status: str | None = None
     code: str | None = None
+    advice: str | None = None
     fields: dict[str, str] = field(default_factory=dict)
 
 
@@ -33,7 +35,8 @@ def read(text: str) -> Seen:
     if text.startswith("{"):
         value = json.loads(text)
         shown = value.get("record") or value.get("details") or {}
-        return Seen(text, value["status"], value.get("code"), {name: _plain(each) for name, each in shown.items()})
+        fields = {name: _plain(each) for name, each in shown.items()}
+        return Seen(text, value["status"], value.get("code"), value.get("next"), fields)
     return Seen(text, fields=dict(re.findall(r"^(\w+): (.*)$", text, flags=re.MULTILINE)))
 
 

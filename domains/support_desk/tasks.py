@@ -1,7 +1,8 @@
-"""The desk's tasks: sixty of eight kinds, computed from slots over the seed rows.
+"""The desk's tasks: eighty-two of eight kinds, computed from slots over the seed rows.
 
 No two tasks of a kind share an order, card or booking. A task holds what the customer writes, the changing calls that
-solve it (they run without a refusal on a fresh desk), and what the answer must mention.
+solve it (they run without a refusal on a fresh desk), and what the answer must mention. The last four of each kind only
+measure; no training set may hold a run of one of them.
 """
 
 from __future__ import annotations
@@ -15,20 +16,6 @@ from support_desk import seed
 from support_desk.dice import Dice
 from support_desk.environment import Environment
 from tracemark.clock import FixedClock
-
-EVALUATION = (
-    "refund-07",
-    "refund-08",
-    "late-refund-08",
-    "cancel-08",
-    "late-cancel-06",
-    "address-08",
-    "gift-07",
-    "gift-08",
-    "booking-08",
-    "lookup-06",
-)
-"""Tasks that only measure; no training set may hold a run of one of them."""
 
 START = f"{seed.TODAY}T09:00:00Z"
 """The moment at which a desk opens for its first task."""
@@ -211,13 +198,21 @@ _SLOTS = {
 }
 
 COUNTS = {
-    "refund": 8,
-    "late-refund": 8,
-    "cancel": 8,
-    "late-cancel": 6,
-    "address": 8,
-    "gift": 8,
-    "booking": 8,
-    "lookup": 6,
+    "refund": 10,
+    "late-refund": 11,
+    "cancel": 11,
+    "late-cancel": 9,
+    "address": 11,
+    "gift": 10,
+    "booking": 11,
+    "lookup": 9,
 }
 """How many tasks of each kind there are."""
+
+EVALUATION_PER_KIND = 4
+EVALUATION = tuple(
+    f"{kind}-{number:02d}"
+    for kind, count in COUNTS.items()
+    for number in range(count - EVALUATION_PER_KIND + 1, count + 1)
+)
+"""Tasks that only measure; `params.yaml: evaluation` lists them too."""

@@ -22,7 +22,7 @@ def handler(name: str) -> Observe:
     return observe
 
 
-PLAIN, LABELLED = handler("desk-plain"), handler("desk-labelled")
+PLAIN, LABELLED, ADVISED = handler("desk-plain"), handler("desk-labelled"), handler("desk-advised")
 
 
 @pytest.fixture
@@ -63,6 +63,24 @@ def test_the_latest_order_is_found_by_day_and_not_by_place(desk: Environment) ->
         seen = reading.read(observe(tools.list_orders(desk, customer)))
         assert reading.latest_order(seen) == task.answer[0]
         assert reading.last_listed_order(seen) != task.answer[0]
+
+
+def test_only_the_advising_form_says_what_to_do_next_and_only_of_a_refusal(desk: Environment) -> None:
+    refused, found = tools.find_customer(desk, seed.former_email(17)), tools.find_customer(desk, seed.email(17))
+    assert reading.read(ADVISED(refused)).advice == "find_customer with the other address that the customer names"
+    assert [reading.read(observe(refused)).advice for observe in (PLAIN, LABELLED)] == [None, None]
+    assert reading.read(ADVISED(found)) == reading.read(LABELLED(found))
+
+
+def test_a_refusal_of_which_nothing_special_is_known_has_advice_too(desk: Environment) -> None:
+    refused = tools.get_order(desk, "order-9999")
+    assert reading.read(ADVISED(refused)).advice == "change nothing, and tell the customer why"
+
+
+def test_in_the_advising_form_the_latest_order_stands_last(desk: Environment) -> None:
+    for task in (task for task in tasks.all_tasks() if task.kind == "lookup"):
+        customer = tools.get_order(desk, task.answer[0])["record"]["customer_id"]
+        assert reading.last_listed_order(reading.read(ADVISED(tools.list_orders(desk, customer)))) == task.answer[0]
 
 
 def test_a_list_without_orders_has_no_latest_one() -> None:

@@ -34,8 +34,8 @@ def test_a_fresh_clone_runs_the_demo_and_is_clean_afterwards(tmp_path: Path) -> 
     manifest = json.loads((clone / "exports" / "sft" / "manifest.json").read_text())
     assert f"{manifest['counts']['rows']} of {manifest['counts']['traces']} traces" in told
     assert manifest["counts"]["excluded"]["other-harness"] > 0
-    assert len(told.splitlines()) <= 32
-    assert further(clone, told) == [("audit", 0), ("audit", 0), ("harness", 1)]
+    assert len(told.splitlines()) <= 36
+    assert further(clone, told) == [("audit", 0), ("audit", 0), *[("harness", 1)] * 3]
     assert "up to date" in run(clone, "dvc", "repro")
 
 
@@ -52,14 +52,16 @@ def test_after_an_edit_the_demo_tells_the_accepted_harness_from_the_edited_one_a
     listed = json.loads(run(clone, "tracemark", "harness", "list", "--output", "json"))["harnesses"]
     found = {(row["name"], row["source"] == "snapshot"): row["fingerprint"][4:] for row in listed}
     accepted, edited = found["desk-labelled", True], found["desk-labelled", False]
-    beginnings = [f"  desk-labelled {accepted[:6]}  ", f"  desk-labelled {edited[:6]}  ", f"  {'desk-plain':<20}  "]
+    advised, commented, plain = (f"  {name:<20}  " for name in ("desk-advised", "desk-commented", "desk-plain"))
+    both = [f"  desk-labelled {fingerprint[:6]}  " for fingerprint in (accepted, edited)]
+    beginnings = [both[0], advised, commented, both[1], plain]
     versions, runs, calls = (block.splitlines()[1:] for block in told.strip().split("\n\n")[:3])
     for block in (versions, runs, calls):
         assert [line[: len(begin)] for line, begin in zip(block, beginnings, strict=True)] == beginnings
     assert versions[0].endswith("accepted (as it was before the edit)")
-    assert versions[1].endswith("differs from the accepted one in prompt_templates/system (as the folder is now)")
-    assert all(" 120 traces, " in line for line in runs)
-    assert further(clone, told) == [("audit", 0), ("audit", 0), ("harness", 1), ("harness", 1)]
+    assert versions[3].endswith("differs from the accepted one in prompt_templates/system (as the folder is now)")
+    assert all(" 356 traces, " in line for line in runs)
+    assert further(clone, told) == [("audit", 0), ("audit", 0), *[("harness", 1)] * 4]
 
 
 def further(clone: Path, told: str) -> list[tuple[str, int]]:
