@@ -9,7 +9,6 @@ better (w) and worse (l) than under the accepted harness, with the exact one-sid
 
 from __future__ import annotations
 
-import math
 import runpy
 import sys
 from collections.abc import Callable
@@ -32,6 +31,7 @@ from support_desk.tasks import Task  # noqa: E402
 
 from tracemark.clock import FixedClock  # noqa: E402
 from tracemark.harness.loading import load  # noqa: E402
+from tracemark.stats.compare import sign_test  # noqa: E402
 
 ACCEPTED = "desk-labelled"
 CANDIDATES = ("desk-advised", "desk-plain", "desk-commented")
@@ -122,9 +122,7 @@ def compared(before: dict[str, int], after: dict[str, int]) -> Compared:
     """Return what changed from one set of successes per task to another."""
     ups = sum(after[task] > before[task] for task in before)
     downs = sum(after[task] < before[task] for task in before)
-    tosses = ups + downs
-    tail = sum(math.comb(tosses, heads) for heads in range(ups, tosses + 1))
-    return Compared(ups, downs, tail / 2**tosses if tosses else 1.0)
+    return Compared(ups, downs, sign_test(ups, downs))
 
 
 def table(seeds: list[int]) -> str:
