@@ -180,14 +180,22 @@ _SECTIONS = (
     ("evaluation", "Params"),
     ("export", "ExportParams"),
     ("export.sft", "Caps"),
+    ("gates", "GateParams"),
+    ("gates.candidates", "CandidateParams"),
+    ("failures", "FailureParams"),
+    ("plan", "PlanParams"),
 )
 """The sections of params.yaml, each with the class whose fields are its members."""
+_OF_EVALUATION = {"evaluation": "tasks", "evaluation_attempts": "attempts"}
+"""The members of `evaluation`, by the fields of `Params` that hold them."""
 _IN_YAML = {
     "str": "text",
     "str | None": "text, or `null`",
     "int": "whole number",
     "int | None": "whole number, or `null`",
     "float": "number",
+    "bool": "`true` or `false`",
+    "Mapping[str, float]": "mapping of texts to numbers",
     "Policy": "text",
     "tuple[str, ...]": "list of texts",
     "tuple[int, int] | None": "`[FEWEST, MOST]`, or `null`",
@@ -213,11 +221,10 @@ def parameters() -> str:
     ]
     for section, owner in _SECTIONS:
         for name, kind, text in _fields(classes[owner]):
-            # of `Params` itself one field is a member, and the others are sections
-            if owner == "Params" and name != section:
-                continue
-            if kind in _IN_YAML:
-                member = f"{section}.tasks" if owner == "Params" else f"{section}.{name}"
+            # of `Params` itself two fields are members, and the others are sections
+            members = _OF_EVALUATION if owner == "Params" else {name: name}
+            if name in members and kind in _IN_YAML:
+                member = f"{section}.{members[name]}"
                 default = _yaml(getattr(getattr(params_module, owner)(), name))
                 meaning = re.sub(r"\bNone\b", "`null`", _cell(text))
                 lines.append(f"| `{member}` | {_IN_YAML[kind]} | `{default}` | {meaning} |\n")

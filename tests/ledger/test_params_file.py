@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from tracemark.errors import ParamsError
 from tracemark.ledger import params_file
-from tracemark.ledger.params import Accepted, Caps, Params, Policy
+from tracemark.ledger.params import (
+    Accepted,
+    CandidateParams,
+    Caps,
+    FailureParams,
+    GateParams,
+    Params,
+    PlanParams,
+    Policy,
+)
 
 A = "tm1:" + "a" * 64
 B = "tm1:" + "b" * 64
@@ -43,13 +52,54 @@ def test_every_key_is_read(file: Path) -> None:
         "ingest: {success_reward: 0.5, max_record: 1000, max_expanded: 2000, inbox: complete}\n"
         "evaluation: {tasks: [t-1, '2']}\n"
         "export: {evidence: recorded, models: [a, b@1],\n"
-        "  sft: {per_task: 2, total: 5, minimum: 0, tool_calls: [0, 9]}}\n",
+        "  sft: {per_task: 2, total: 5, minimum: 0, tool_calls: [0, 9]}}\n"
+        "gates: {policy: cotrace, infrastructure_errors: 0.1, keep: [desk/t-1], pass_all_not_lower: true,\n"
+        "  cost_not_above: true, fresh: true, candidates: {harness: [better], model: [qwen@2]}}\n"
+        "failures: {conditions: failures/own.toml}\n"
+        "plan: {attempts: 2, quotas: {desk/refund: 0.5}, runs: 9}\n",
     )
     assert given.accepted == Accepted(A, "qwen")
     assert (given.ingest.success_reward, given.ingest.max_record, given.ingest.inbox) == (0.5, 1000, "complete")
     assert given.evaluation == {"t-1", "2"}
     assert given.export.models == ("a", "b@1")
     assert given.export.sft == Caps(2, 5, 0, (0, 9))
+    candidates = CandidateParams(("better",), ("qwen@2",))
+    assert given.gates == GateParams("cotrace", 0.1, ("desk/t-1",), True, True, True, candidates)
+    assert given.failures == FailureParams("failures/own.toml")
+    assert given.plan == PlanParams(2, {"desk/refund": 0.5}, 9)
+
+
+def test_attempts_of_an_evaluation_stand_beside_its_tasks(file: Path) -> None:
+    assert read(file, "evaluation: {tasks: [t-1]}\n").evaluation_attempts == 4
+    given = read(file, "evaluation: {tasks: [t-1], attempts: 20}\n")
+    assert (given.evaluation, given.evaluation_attempts) == ({"t-1"}, 20)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("evaluation:\n  attempts: 0\n", "evaluation.attempts: expected a whole number from 1, not 0", "default is 4"),
+        ("gates:\n  policy: strict\n", "expected one of significant, cotrace, not 'strict'", "significant"),
+        ("gates:\n  infrastructure_errors: 2\n", "expected a share, a number from 0 to 1, not 2", "default is 0.0"),
+        ("gates:\n  fresh: 1\n", "gates.fresh: expected true or false, not 1", "default is false"),
+        ("gates:\n  keep: t-1\n", "gates.keep: expected a list of texts, not 't-1'", "default is []"),
+        ("gates:\n  candidates: {model: [1]}\n", "gates.candidates.model: expected a text", "default is []"),
+        ("failures:\n  conditions: /etc/x\n", "expected a path inside the corpus, or null", "default is null"),
+        ("failures:\n  conditions: ../x\n", "expected a path inside the corpus, or null", "default is null"),
+        ("plan:\n  quotas: {a: 0.6, b: 0.6}\n", "expected shares that are at most 1 together", "default is {}"),
+        ("plan:\n  quotas: [a]\n", "expected a mapping of classes to shares", "default is {}"),
+        ("plan:\n  runs: 0\n", "plan.runs: expected a whole number from 1, or null for no limit", "default is null"),
+        ("accepted:\n  model: 1\n", "accepted.model: expected a text", "tracemark model accept"),
+    ],
+)
+def test_what_gates_failures_and_plans_are_told_is_read_as_strictly(
+    file: Path, text: str, message: str, hint: str
+) -> None:
+    with pytest.raises(ParamsError) as caught:
+        read(file, text)
+    assert message in caught.value.message
+    assert hint in str(caught.value.hint)
+    assert str(caught.value.where).startswith("params.yaml:")
 
 
 @pytest.mark.parametrize("off", ["null", ""])
@@ -327,3 +377,32 @@ def test_a_file_that_nobody_may_read_says_so(file: Path, monkeypatch: pytest.Mon
     with pytest.raises(ParamsError, match="Permission denied") as caught:
         params_file.read_params(file)
     assert caught.value.hint == "check its permissions"
+
+
+@pytest.mark.parametrize(
+    ("model", "written"),
+    [
+        ("qwen@2", "qwen@2"),
+        ("org/qwen:8b@2026-01", "org/qwen:8b@2026-01"),
+        ("yes: no", '"yes: no"'),
+        ("true", '"true"'),
+        ("8b", '"8b"'),
+        ("a b # c", '"a b # c"'),
+        ("\u6a21\u578b", '"\\u6a21\\u578b"'),
+        (None, "null"),
+    ],
+)
+def test_setting_the_accepted_model_leaves_the_harness_and_reads_back_as_it_is(
+    file: Path, model: str | None, written: str
+) -> None:
+    file.write_text(f"accepted:  # the pair\n  harness: {A}\n  model: old  # for now\n")
+    params_file.set_accepted(file, model, "model")
+    assert file.read_text() == f"accepted:  # the pair\n  harness: {A}\n  model: {written}  # for now\n"
+    assert params_file.read_params(file).accepted == Accepted(A, model)
+
+
+@pytest.mark.parametrize("before", ["", "accepted: {}\n", "accepted:\n", "accepted:\n  harness: null\n"])
+def test_the_accepted_model_is_written_where_there_is_none_yet(file: Path, before: str) -> None:
+    file.write_text(before)
+    params_file.set_accepted(file, "a, b@1", "model")
+    assert params_file.read_params(file).accepted == Accepted(None, "a, b@1")

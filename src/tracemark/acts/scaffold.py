@@ -30,7 +30,7 @@ FOLDERS = (VERSIONS, INBOX, "domains")
 """Folders that stages depend on, kept in git by an empty `.gitkeep`."""
 
 PARAMS = """\
-# The accepted pair. `tracemark harness accept NAME --reason TEXT` writes it, after the ledger.
+# The accepted pair. `tracemark harness accept`, `tracemark model accept` and the gates write it, after the ledger.
 accepted:
   harness: null
   model: null
@@ -44,6 +44,7 @@ ingest:
 # Tasks kept for evaluation; never in a training export. A list of ids, or `{file: PATH}`.
 evaluation:
   tasks: []
+  attempts: 4              # attempts at each task that a gate asks for
 
 export:
   evidence: unique         # recorded | unique | claimed
@@ -53,6 +54,25 @@ export:
     total: 100             # null: no limit
     minimum: 20            # with fewer rows the export is refused
     tool_calls: [2, 60]    # null: no limit
+
+gates:
+  policy: significant      # significant | cotrace
+  infrastructure_errors: 0 # largest share of attempts that the infrastructure ended and nobody re-ran
+  keep: []                 # tasks of which no score may go down
+  pass_all_not_lower: false
+  cost_not_above: false
+  fresh: false             # true: the evaluation that installed the incumbent does not do
+  candidates:              # what the pipeline has gates judge
+    harness: []
+    model: []
+
+failures:
+  conditions: null         # a file with conditions of your own
+
+plan:
+  attempts: 4              # attempts that a task gets before it is given up
+  quotas: {}               # wanted share of each class, DOMAIN/KIND: SHARE
+  runs: null               # most runs that one plan lists
 """
 """The `params.yaml` of a new corpus: every parameter with its default."""
 

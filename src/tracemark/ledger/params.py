@@ -7,6 +7,7 @@ A value that the file does not state has its default here. The file itself is th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -40,7 +41,8 @@ class Accepted:
     """Fingerprint of the accepted harness, which `tracemark harness accept` writes after the ledger; None when none
     is."""
     model: str | None = None
-    """The accepted model's name; no command writes it yet, and nothing reads it. None when none is accepted."""
+    """The accepted model, `NAME` or `NAME@REVISION`, which `tracemark model accept` and the gates write after the
+    ledger; None when none is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,59 @@ class ExportParams:
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateParams:
+    """Which candidates the pipeline has gates judge, each against the accepted pair; empty means none."""
+
+    harness: tuple[str, ...] = ()
+    """Harness versions that the stage `gate-harness` judges, by name or fingerprint, each with the accepted model."""
+    model: tuple[str, ...] = ()
+    """Models that the stage `gate-model` judges, each `NAME` or `NAME@REVISION`, under the accepted harness."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateParams:
+    """What gates are told."""
+
+    policy: str = "significant"
+    """Which policy decides: `significant` (more tasks up than down, and the one-sided exact sign test gives at most
+    0.05) or `cotrace` (more up than down; a tie passes if it is clean). Both are told."""
+    infrastructure_errors: float = 0.0
+    """Largest share of an evaluation's attempts that the infrastructure may have ended and nobody re-run, from 0 to 1;
+    each counts against the candidate."""
+    keep: tuple[str, ...] = ()
+    """Tasks of which no score may go down, each `DOMAIN/TASK` or `TASK`."""
+    pass_all_not_lower: bool = False
+    """Whether pass^k for k = `evaluation.attempts` must not be lower than the incumbent's."""
+    cost_not_above: bool = False
+    """Whether the cost per success must not be above the incumbent's."""
+    fresh: bool = False
+    """Whether the incumbent's evaluation must be another one than that which installed it; if not, it is flagged."""
+    candidates: CandidateParams = field(default_factory=CandidateParams)
+    """Which candidates the pipeline has gates judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureParams:
+    """What the failure log is told."""
+
+    conditions: str | None = None
+    """File of the corpus with conditions of one's own, in the form of the shipped ones. None when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanParams:
+    """What `plan` is told."""
+
+    attempts: int = 4
+    """Attempts that a task gets before it is given up without a success."""
+    quotas: Mapping[str, float] = field(default_factory=dict)
+    """Wanted share of each class of tasks in the training set, from 0 to 1, as `DOMAIN/KIND: SHARE`. Together at most
+    1; empty means that no share is wanted."""
+    runs: int | None = None
+    """Most runs that one plan lists. None: no limit."""
+
+
+@dataclass(frozen=True, slots=True)
 class Params:
     """All of `params.yaml`."""
 
@@ -100,8 +155,16 @@ class Params:
     whose task nobody knows is left out as well."""
     evaluation_file: str | None = None
     """The file that lists them, relative to the corpus; None when `params.yaml` itself does."""
+    evaluation_attempts: int = 4
+    """Attempts at each task of the evaluation set that a gate asks for, in each of the two evaluations."""
     export: ExportParams = field(default_factory=ExportParams)
     """What exports are told."""
+    gates: GateParams = field(default_factory=GateParams)
+    """What gates are told."""
+    failures: FailureParams = field(default_factory=FailureParams)
+    """What the failure log is told."""
+    plan: PlanParams = field(default_factory=PlanParams)
+    """What `plan` is told."""
 
 
 def accepted_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]:

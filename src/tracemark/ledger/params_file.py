@@ -9,9 +9,9 @@ is written before this file.
 
 from __future__ import annotations
 
-import math
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -21,10 +21,20 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node
 
-from tracemark.digest import is_fingerprint
 from tracemark.durable import CrashPoint, crash_point, is_there, own_file, read_regular, why_unread, write_atomic
 from tracemark.errors import IrregularFileError, ParamsError
-from tracemark.ledger.params import Accepted, Caps, ExportParams, IngestParams, Params, Policy
+from tracemark.ledger import params_values as values
+from tracemark.ledger.params import (
+    Accepted,
+    CandidateParams,
+    Caps,
+    ExportParams,
+    FailureParams,
+    GateParams,
+    IngestParams,
+    Params,
+    PlanParams,
+)
 
 
 def read_params(path: Path) -> Params:
@@ -47,38 +57,46 @@ def read_params(path: Path) -> Params:
     given = _checked(loaded, _SCHEMA, path.name, "")
     export = dict(given.get("export", {}))
     caps = Caps(**export.pop("sft", {}))
-    tasks = given.get("evaluation", {}).get("tasks", ())
+    gates = dict(given.get("gates", {}))
+    candidates = CandidateParams(**gates.pop("candidates", {}))
+    evaluation = given.get("evaluation", {})
+    tasks = evaluation.get("tasks", ())
     return Params(
         accepted=Accepted(**given.get("accepted", {})),
         ingest=IngestParams(**given.get("ingest", {})),
         evaluation=_evaluation(tasks, path, _line_of(loaded.get("evaluation"), "tasks", path.name)),
         evaluation_file=str(tasks) if isinstance(tasks, PurePosixPath) else None,
+        evaluation_attempts=evaluation.get("attempts", Params().evaluation_attempts),
         export=ExportParams(**export, sft=caps),
+        gates=GateParams(**gates, candidates=candidates),
+        failures=FailureParams(**given.get("failures", {})),
+        plan=PlanParams(**given.get("plan", {})),
     )
 
 
-def set_accepted(path: Path, fingerprint: str | None) -> None:
-    """Write `accepted.harness`, atomically, and leave every other character of the file as it is.
+def set_accepted(path: Path, value: str | None, half: str = "harness") -> None:
+    """Write one half of `accepted`, atomically, and leave every other character of the file as it is.
 
     Args:
         path: the file; created when missing.
-        fingerprint: the accepted harness; None writes `null`.
+        value: the accepted harness's fingerprint, or the accepted model, `NAME` or `NAME@REVISION`; None writes `null`.
+        half: `harness` or `model`.
 
     Raises:
         ParamsError: when the file is not usable, or the value cannot be changed alone (it is an alias, for instance).
         IrregularFileError: when it is a link that leads out of the corpus.
     """
     path = own_file(path)
-    value = fingerprint or "null"
+    written = _scalar(value)
     before = read_regular(path).decode("utf-8") if is_there(path) else ""
     expected = _load(before, path.name)
-    expected["accepted"] = {**(expected.get("accepted") or {}), "harness": fingerprint}
-    after = _spliced(before, value)
+    expected["accepted"] = {**(expected.get("accepted") or {}), half: value}
+    after = _spliced(before, half, written)
     if not _holds(after, expected):
         raise ParamsError(
-            "accepted.harness cannot be changed without changing something else",
+            f"accepted.{half} cannot be changed without changing something else",
             where=path.name,
-            hint=f"set it by hand: accepted.harness: {value}",
+            hint=f"set it by hand: accepted.{half}: {written}",
         )
     if after != before:
         write_atomic(path, after.encode("utf-8"))
@@ -88,26 +106,34 @@ def set_accepted(path: Path, fingerprint: str | None) -> None:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def _spliced(text: str, value: str) -> str:
-    """Return `text` with `accepted.harness` set to `value` and nothing else changed."""
+def _scalar(value: str | None) -> str:
+    """Return a value as YAML writes it: in quotes where it would be read as something else, or holds what ends it."""
+    if value is None:
+        return "null"
+    # also where it would stand between braces
+    return value if _PLAIN.fullmatch(value) and YAML(pure=True).load(value) == value else json.dumps(value)
+
+
+def _spliced(text: str, half: str, value: str) -> str:
+    """Return `text` with one half of `accepted` set to `value` and nothing else changed."""
     newline = "\r\n" if "\r\n" in text else "\n"
     root = YAML(pure=True).compose(text)
     found = _member(root, "accepted")
     if found is None:
         gap = "" if not text or text.endswith("\n") else newline
-        return f"{text}{gap}accepted:{newline}  harness: {value}{newline}"
+        return f"{text}{gap}accepted:{newline}  {half}: {value}{newline}"
     accepted = found[1]
-    harness = _member(accepted, "harness")
-    if harness is not None:
-        return _replaced(text, harness, value)
+    member = _member(accepted, half)
+    if member is not None:
+        return _replaced(text, member, value)
     if not isinstance(accepted, MappingNode):
-        return _replaced(text, found, f"{{harness: {value}}}")
+        return _replaced(text, found, f"{{{half}: {value}}}")
     start: int = accepted.start_mark.index
     if accepted.flow_style:
         rest = ", " if accepted.value else ""
-        return f"{text[: start + 1]}harness: {value}{rest}{text[start + 1 :]}"
+        return f"{text[: start + 1]}{half}: {value}{rest}{text[start + 1 :]}"
     indent = " " * accepted.start_mark.column
-    return f"{text[:start]}harness: {value}{newline}{indent}{text[start:]}"
+    return f"{text[:start]}{half}: {value}{newline}{indent}{text[start:]}"
 
 
 def _replaced(text: str, member: tuple[Node, Node], value: str) -> str:
@@ -153,26 +179,14 @@ def _load(text: str, name: str) -> Any:
     return value
 
 
-_Check = Callable[[Any], Any]
-"""Turns a value into what `Params` holds, or raises `_UnusableError` with what was expected."""
-
-
-_GREATEST = 2**63 - 1
-"""The greatest number: sizes and counts beyond it are none that any system has."""
-
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u2028\u2029\ufeff]")
-"""What nobody sees in an id and no id means: control characters, line ends, a byte order mark within a text."""
-
 _NO_LINE_OF_IDS = re.compile(r"""[\[\]{}"]|- """)
 """How lines of JSON, and of a list in YAML, begin."""
 
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./+@-]*(?::[A-Za-z0-9_./+@-]+)*")
+"""Texts that need no quotes, if YAML reads them as texts."""
 
 _COMPARE = "correct it; `tracemark init DIR` writes one with every default, to compare with"
 _LIST_HERE = "put the file there, one id a line, or list the ids in params.yaml: tasks: [ID, …]"
-
-
-class _UnusableError(Exception):
-    """A value is not what was expected."""
 
 
 def _checked(mapping: Any, schema: Mapping[str, Any], name: str, prefix: str) -> dict[str, Any]:
@@ -187,13 +201,15 @@ def _checked(mapping: Any, schema: Mapping[str, Any], name: str, prefix: str) ->
         if callable(check):
             try:
                 found[key] = check(value)
-            except _UnusableError as error:
-                message = f"{prefix}{key}: {error}, not {_shown(value)}"
+            except values.UnusableError as error:
+                message = f"{prefix}{key}: {error}, not {values.shown(value)}"
                 raise ParamsError(message, where=where, hint=_hint(prefix, key)) from None
         elif value is not None:
             if not isinstance(value, dict):
                 hint = f"below {prefix}{key} stand: {', '.join(check)}"
-                raise ParamsError(f"{prefix}{key}: expected a mapping, not {_shown(value)}", where=where, hint=hint)
+                raise ParamsError(
+                    f"{prefix}{key}: expected a mapping, not {values.shown(value)}", where=where, hint=hint
+                )
             found[key] = _checked(value, check, name, f"{prefix}{key}.")
     return found
 
@@ -209,122 +225,44 @@ def _hint(prefix: str, key: str) -> str:
     """Return what helps where the value of a member is not usable."""
     if prefix + key == "accepted.harness":
         return "tracemark harness accept NAME --reason TEXT writes it"
-    value = () if prefix == "evaluation." else attrgetter(prefix + key)(Params())
-    shown = list(value) if isinstance(value, tuple) else "null" if value is None else value
+    if prefix + key == "accepted.model":
+        return "tracemark model accept NAME[@REVISION] --reason TEXT writes it"
+    defaults = {"evaluation.tasks": (), "evaluation.attempts": Params().evaluation_attempts}
+    value = defaults[prefix + key] if prefix == "evaluation." else attrgetter(prefix + key)(Params())
+    shown = list(value) if isinstance(value, tuple) else json.dumps(value) if not isinstance(value, str) else value
     return f"correct it, or take it out: the default is {shown}"
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, int) and value.bit_length() > _GREATEST.bit_length():
-        return f"a number of {value.bit_length()} bits"
-    return repr(value)
-
-
-def _fingerprint(value: Any) -> str | None:
-    if value is not None and not (isinstance(value, str) and is_fingerprint(value)):
-        raise _UnusableError("expected a fingerprint (tm1: and 64 hexadecimal digits) or null")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise _UnusableError("expected a text (in quotes, where it looks like a number)")
-    return str(value)
-
-
-def _optional_text(value: Any) -> str | None:
-    return None if value is None else _text(value)
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise _UnusableError("expected a list of texts")
-    return tuple(_text(item) for item in value)
-
-
-def _task(text: str) -> str:
-    """Return a task id as traces name tasks: with white space around it or what no one sees in it, it is none's."""
-    task = text.strip()
-    if not task or _UNSEEN.search(task):
-        raise _UnusableError("expected the id of a task, without control characters")
-    return task
-
-
-def _tasks(value: Any) -> tuple[str, ...] | PurePosixPath:
-    if isinstance(value, list):
-        return tuple(map(_task, _texts(value)))
-    if not isinstance(value, dict) or list(value) != ["file"]:
-        raise _UnusableError("expected a list of task ids, or {file: PATH}")
-    file = PurePosixPath(_text(value["file"]))
-    if file.is_absolute() or ".." in file.parts:
-        raise _UnusableError("expected a path inside the corpus")
-    return file
-
-
-def _whole(value: Any, least: int, otherwise: str = "") -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise _UnusableError(f"expected a whole number from {least}{otherwise}")
-    if value > _GREATEST:
-        raise _UnusableError(f"expected a whole number from {least} to {_GREATEST}{otherwise}")
-    return int(value)
-
-
-def _count(value: Any) -> int:
-    return _whole(value, 0)
-
-
-def _size(value: Any) -> int:
-    return _whole(value, 1)
-
-
-def _limit(value: Any) -> int | None:
-    return None if value is None else _whole(value, 1, ", or null for no limit")
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise _UnusableError("expected a number")
-    # the order spares the conversion of a whole number that no float can hold
-    if abs(value) > _GREATEST or not math.isfinite(value):
-        raise _UnusableError(f"expected a number from -{_GREATEST} to {_GREATEST}")
-    return float(value)
-
-
-def _range(value: Any) -> tuple[int, int] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != 2 or _count(value[0]) > _count(value[1]):
-        raise _UnusableError("expected [FEWEST, MOST], or null for no limit")
-    return int(value[0]), int(value[1])
-
-
-def _one_of(*choices: str) -> _Check:
-    def check(value: Any) -> str:
-        if value not in choices:
-            raise _UnusableError(f"expected one of {', '.join(choices)}")
-        return str(value)
-
-    return check
-
-
-def _policy(value: Any) -> Policy:
-    return Policy(_one_of(*Policy)(value))
-
-
 _SCHEMA: dict[str, Any] = {
-    "accepted": {"harness": _fingerprint, "model": _optional_text},
+    "accepted": {"harness": values.fingerprint, "model": values.optional_text},
     "ingest": {
-        "success_reward": _number,
-        "max_record": _size,
-        "max_expanded": _size,
-        "inbox": _one_of("partial", "complete"),
+        "success_reward": values.number,
+        "max_record": values.size,
+        "max_expanded": values.size,
+        "inbox": values.one_of("partial", "complete"),
     },
-    "evaluation": {"tasks": _tasks},
+    "evaluation": {"tasks": values.task_ids, "attempts": values.size},
     "export": {
-        "evidence": _policy,
-        "models": _texts,
-        "sft": {"per_task": _limit, "total": _limit, "minimum": _count, "tool_calls": _range},
+        "evidence": values.policy,
+        "models": values.texts,
+        "sft": {
+            "per_task": values.limit,
+            "total": values.limit,
+            "minimum": values.count,
+            "tool_calls": values.fewest_and_most,
+        },
     },
+    "gates": {
+        "policy": values.one_of("significant", "cotrace"),
+        "infrastructure_errors": values.share,
+        "keep": values.task_list,
+        "pass_all_not_lower": values.yes_or_no,
+        "cost_not_above": values.yes_or_no,
+        "fresh": values.yes_or_no,
+        "candidates": {"harness": values.texts, "model": values.texts},
+    },
+    "failures": {"conditions": values.optional_path},
+    "plan": {"attempts": values.size, "quotas": values.shares, "runs": values.limit},
 }
 
 
@@ -364,11 +302,13 @@ def _listed(text: str, name: str) -> Iterator[str]:
         hint = "write one id a line and nothing else; a list in params.yaml takes any id"
         if _NO_LINE_OF_IDS.match(line.lstrip()):
             raise ParamsError(
-                f"evaluation.tasks: expected the id of a task, not {_shown(line)}", where=f"{name}:{number}", hint=hint
+                f"evaluation.tasks: expected the id of a task, not {values.shown(line)}",
+                where=f"{name}:{number}",
+                hint=hint,
             )
         try:
-            yield _task(line)
-        except _UnusableError as error:
+            yield values.task_id(line)
+        except values.UnusableError as error:
             raise ParamsError(
-                f"evaluation.tasks: {error}, not {_shown(line)}", where=f"{name}:{number}", hint=hint
+                f"evaluation.tasks: {error}, not {values.shown(line)}", where=f"{name}:{number}", hint=hint
             ) from None
