@@ -14,7 +14,10 @@ from tracemark.cli.arguments import LimitOption
 
 _OPTIONS: dict[str, Any] = {
     "harness": Annotated[
-        str | None, typer.Option("--harness", metavar="HARNESS", help="Only traces of this one, or of an observed group; none: without any.")
+        str | None,
+        typer.Option(
+            "--harness", metavar="HARNESS", help="Only traces of this one, or of an observed group; none: without any."
+        ),
     ],
     "status": Annotated[
         str | None, typer.Option("--status", metavar="STATUS", help="success, failure, error or unknown.")
