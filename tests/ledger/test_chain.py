@@ -156,7 +156,7 @@ def test_what_is_no_entry_is_not_added(ledger: Path, kind: str, subject: dict[st
 
 
 def test_a_kind_of_a_later_version_is_chained(ledger: Path) -> None:
-    chain.append(ledger, chain.Chain(), chain.Draft("roll-back", {"anything": [1, None]}, "why"), FixedClock())
+    chain.append(ledger, chain.Chain(), chain.Draft("promote", {"anything": [1, None]}, "why"), FixedClock())
     assert chain.verify(ledger) == ()
     assert accept(ledger).decision.parents == [chain.read(ledger).entries[0].digest]
 

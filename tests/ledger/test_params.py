@@ -10,7 +10,7 @@ import pytest
 from tracemark.clock import FixedClock
 from tracemark.importers.base import Limits
 from tracemark.ledger import chain
-from tracemark.ledger.params import IngestParams, Params, accepted_findings
+from tracemark.ledger.params import IngestParams, Params, accepted_findings, model_findings
 from tracemark.ledger.params_file import read_params, set_accepted
 from tracemark.ledger.state import state
 
@@ -54,3 +54,32 @@ def test_a_harness_accepted_by_hand_in_the_file_alone_is_found(file: Path) -> No
     (found,) = accepted_findings(read_params(file), decided(file, A))
     assert A in str(found.hint)
     assert B in str(found.hint)
+
+
+def model(name: str, revision: str | None = None) -> dict[str, Any]:
+    return {**dict.fromkeys(("chat_template", "tokenizer", "server", "sampling")), "name": name, "revision": revision}
+
+
+def with_model(file: Path, what: dict[str, Any]) -> Any:
+    ledger = file.parent / "ledger.jsonl"
+    chain.append(ledger, chain.read(ledger), chain.Draft("accept", {"model": what}, "why"), FixedClock())
+    return state(chain.read(ledger))
+
+
+def test_the_model_of_the_file_is_held_against_the_ledger(file: Path) -> None:
+    held = with_model(file, model("qwen 8b", "2"))
+    (found,) = model_findings(read_params(file), held)
+    assert found.code == "accepted-model-differs"
+    assert found.hint == "tracemark model accept 'qwen 8b@2' --reason TEXT writes what the ledger decided"
+    set_accepted(file, "qwen 8b@2", "model")
+    assert model_findings(read_params(file), held) == ()
+    assert accepted_findings(read_params(file), held) == ()
+
+
+def test_a_model_accepted_by_hand_in_the_file_alone_is_found(file: Path) -> None:
+    set_accepted(file, "other", "model")
+    (found,) = model_findings(read_params(file), decided(file))
+    assert found.hint == "tracemark model accept other --reason TEXT, or set it to null"
+    (found,) = model_findings(read_params(file), with_model(file, model("qwen")))
+    assert "tracemark model accept qwen " in str(found.hint)
+    assert "tracemark model accept other --reason TEXT decides anew" in str(found.hint)

@@ -149,7 +149,7 @@ def test_equivalence_is_symmetric_and_carries_through() -> None:
 
 
 def test_a_kind_that_is_not_known_changes_nothing() -> None:
-    assert after(entry("install", {"trace": T, "harness": A})) == LedgerState()
+    assert after(entry("promote", {"trace": T, "harness": A})) == LedgerState()
 
 
 steps = st.lists(

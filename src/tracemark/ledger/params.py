@@ -7,12 +7,14 @@ A value that the file does not state has its default here. The file itself is th
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tracemark.findings import Finding, finding
 from tracemark.importers.base import Limits
+from tracemark.ledger.pair import CONFLICTS, label
 from tracemark.ledger.state import LedgerState
 
 NAME = "params.yaml"
@@ -173,7 +175,7 @@ def accepted_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]
     Nothing is returned when concurrent acceptances disagree: that is a finding of the ledger's own.
     """
     stated, decided = params.accepted.harness, state.harness
-    if stated == decided or any(conflict.code == "ledger-accept-conflict" for conflict in state.conflicts):
+    if stated == decided or any(conflict.code == CONFLICTS["harness"] for conflict in state.conflicts):
         return ()
     if decided is None:
         message = f"accepted.harness is {stated}, and the ledger accepted none"
@@ -184,3 +186,22 @@ def accepted_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]
         if stated is not None:
             hint += f"; tracemark harness accept {stated} --reason TEXT decides anew"
     return (finding("accepted-differs", f"{NAME}: accepted.harness", message, hint),)
+
+
+def model_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]:
+    """Return where `accepted.model` and the ledger differ, with the command that makes them agree.
+
+    Nothing is returned when concurrent decisions disagree: that is a finding of the ledger's own.
+    """
+    stated, decided = params.accepted.model, label(state.model)
+    if stated == decided or any(conflict.code == CONFLICTS["model"] for conflict in state.conflicts):
+        return ()
+    if decided is None:
+        message = f"accepted.model is {stated!r}, and the ledger accepted none"
+        hint = f"tracemark model accept {shlex.quote(stated or '')} --reason TEXT, or set it to null"
+    else:
+        message = f"accepted.model is {'null' if stated is None else repr(stated)}, and the ledger accepted {decided!r}"
+        hint = f"tracemark model accept {shlex.quote(decided)} --reason TEXT writes what the ledger decided"
+        if stated is not None:
+            hint += f"; tracemark model accept {shlex.quote(stated)} --reason TEXT decides anew"
+    return (finding("accepted-model-differs", f"{NAME}: accepted.model", message, hint),)

@@ -19,9 +19,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracemark import digest
 from tracemark.findings import Finding, finding
 from tracemark.ledger.chain import Chain
+from tracemark.ledger.descent import Past
 from tracemark.ledger.entry import Entry
+from tracemark.ledger.pair import accepted_pair
 from tracemark.model.decision import Kind
 
 
@@ -32,7 +35,17 @@ class LedgerState:
     harness: str | None = None
     """Fingerprint of the accepted harness; None when none was accepted, or when concurrent acceptances disagree."""
     accepted_by: Entry | None = None
-    """The entry that accepted it; None exactly when `harness` is None."""
+    """The entry that made it the accepted one; None when there is no such entry, or several disagree."""
+    model: Mapping[str, Any] | None = None
+    """The accepted model, with the members of `model.gate.ModelOf`; None when none was accepted, or when concurrent
+    decisions disagree."""
+    model_by: Entry | None = None
+    """The entry that made it the accepted one; None likewise."""
+    history: tuple[Entry, ...] = ()
+    """Every decision that set a half of the accepted pair, in the order of the chain: who installed it, and with which
+    evidence."""
+    frozen: Entry | None = None
+    """The `freeze` in force; None when the evaluation set was never frozen, or concurrent ones disagree."""
     retracted: Mapping[str, Entry] = field(default_factory=dict)
     """Trace id to the first retraction of it in force."""
     retracted_raw: Mapping[str, Entry] = field(default_factory=dict)
@@ -69,17 +82,22 @@ class LedgerState:
 
 def state(chain: Chain) -> LedgerState:
     """Return what the entries of a verified chain mean together."""
-    past = _Past(chain)
+    past = Past(chain)
     conflicts: list[Finding] = []
-    accepts = past.latest(entry for entry in chain.entries if entry.decision.kind == Kind.ACCEPT)
-    accepted_by = accepts[0] if len({entry.decision.subject["harness"] for entry in accepts}) == 1 else None
-    if accepts and accepted_by is None:
-        conflicts.append(_disagreement("ledger-accept-conflict", "ledger.jsonl", "harness", accepts))
+    pair = accepted_pair(chain, past)
+    freezes = past.latest(entry for entry in chain.entries if entry.decision.kind == Kind.FREEZE)
+    frozen = freezes[0] if len({digest.canonical(entry.decision.subject) for entry in freezes}) == 1 else None
+    if freezes and frozen is None:
+        conflicts.append(_disagreement("ledger-freeze-conflict", "ledger.jsonl", "tasks", freezes))
     stamps, divided, disagreements = _stamps(chain, past)
     equivalences, disputed = _equivalences(chain, past)
     return LedgerState(
-        harness=accepted_by.decision.subject["harness"] if accepted_by else None,
-        accepted_by=accepted_by,
+        harness=pair.harness.value,
+        accepted_by=pair.harness.by,
+        model=pair.model.value,
+        model_by=pair.model.by,
+        history=pair.history,
+        frozen=frozen,
         retracted=_in_force(chain, past, _trace),
         retracted_raw=_in_force(chain, past, records_named),
         spared=_spared(chain, past),
@@ -88,31 +106,11 @@ def state(chain: Chain) -> LedgerState:
         equivalents=_joined(equivalences),
         equivalences=tuple(equivalences),
         half_withdrawn=tuple(disputed),
-        conflicts=(*conflicts, *disagreements, *map(_half_withdrawn, disputed.values())),
+        conflicts=(*pair.conflicts, *conflicts, *disagreements, *map(_half_withdrawn, disputed.values())),
     )
 
 
-class _Past:
-    """Which entry descends from which."""
-
-    def __init__(self, chain: Chain) -> None:
-        self._position = {entry.digest: index for index, entry in enumerate(chain.entries)}
-        self._ancestors = chain.ancestors()
-
-    def descends(self, entry: Entry, other: Entry) -> bool:
-        """Return whether `other` is an ancestor of `entry`."""
-        return bool(self._ancestors[entry.digest] >> self._position[other.digest] & 1)
-
-    def latest(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Return those of `entries` from which no other of them descends."""
-        candidates = list(entries)
-        seen = 0
-        for entry in candidates:
-            seen |= self._ancestors[entry.digest]
-        return [entry for entry in candidates if not seen >> self._position[entry.digest] & 1]
-
-
-def _stamps(chain: Chain, past: _Past) -> tuple[dict[str, str | None], dict[str, frozenset[str | None]], list[Finding]]:
+def _stamps(chain: Chain, past: Past) -> tuple[dict[str, str | None], dict[str, frozenset[str | None]], list[Finding]]:
     """Return what traces are settled under, under what branches settle the others, and findings about these."""
     by_trace: dict[str, list[Entry]] = defaultdict(list)
     for entry in chain.entries:
@@ -143,7 +141,7 @@ def _trace(subject: Mapping[str, Any]) -> list[str]:
     return [subject["trace"]]
 
 
-def _in_force(chain: Chain, past: _Past, named: Callable[[Mapping[str, Any]], list[str]]) -> dict[str, Entry]:
+def _in_force(chain: Chain, past: Past, named: Callable[[Mapping[str, Any]], list[str]]) -> dict[str, Entry]:
     """Return what the subjects of retractions name and no reinstatement lifted, each with its first retraction."""
     lifts: dict[str, list[Entry]] = defaultdict(list)
     for entry in chain.entries:
@@ -159,7 +157,7 @@ def _in_force(chain: Chain, past: _Past, named: Callable[[Mapping[str, Any]], li
     return barred
 
 
-def _spared(chain: Chain, past: _Past) -> dict[str, frozenset[str]]:
+def _spared(chain: Chain, past: Past) -> dict[str, frozenset[str]]:
     """Return for each retracted trace the records that reinstatements name which descend from all its retractions."""
     reinstated = [entry for entry in chain.entries if entry.decision.kind == Kind.REINSTATE]
     spared = {}
@@ -172,7 +170,7 @@ def _spared(chain: Chain, past: _Past) -> dict[str, frozenset[str]]:
     return spared
 
 
-def _equivalences(chain: Chain, past: _Past) -> tuple[list[Entry], dict[frozenset[str], list[Entry]]]:
+def _equivalences(chain: Chain, past: Past) -> tuple[list[Entry], dict[frozenset[str], list[Entry]]]:
     """Return the declarations of equivalence in force, and what branches disagree about with their newest entries."""
     about: dict[frozenset[str], list[Entry]] = defaultdict(list)
     for entry in chain.entries:

@@ -1,0 +1,131 @@
+"""The accepted pair, half by half: what the ledger's decisions make the accepted harness and the accepted model.
+
+Invariants:
+- each half is what the latest decision about it says; decisions about one half say nothing of the other, but for a
+  `roll-back`, which sets both;
+- concurrent decisions that disagree about a half accept neither, until the next decision about it;
+- halves that two gates installed side by side both hold, since they do not disagree, and that no gate has judged them
+  together is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracemark import digest
+from tracemark.findings import Finding, finding
+from tracemark.ledger.chain import Chain, of
+from tracemark.ledger.descent import Past
+from tracemark.ledger.entry import Entry
+from tracemark.model.decision import Kind
+
+HALVES = ("harness", "model")
+"""The two halves of the pair, as decisions name them."""
+
+CONFLICTS = {"harness": "ledger-accept-conflict", "model": "ledger-model-conflict"}
+"""Codes of the findings that decisions about a half disagree."""
+
+_HINTS = {
+    "harness": "tracemark harness accept NAME --reason TEXT",
+    "model": "tracemark model accept NAME[@REVISION] --reason TEXT",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedHalf:
+    """One half of the accepted pair."""
+
+    value: Any = None
+    """A fingerprint, or a model with the members of `model.gate.ModelOf`; None when none is accepted, and while
+    concurrent decisions disagree."""
+    by: Entry | None = None
+    """The decision that made it so; None when nobody has decided, and while decisions disagree."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedPair:
+    """Both halves."""
+
+    harness: AcceptedHalf
+    """The accepted harness."""
+    model: AcceptedHalf
+    """The accepted model."""
+    history: tuple[Entry, ...]
+    """Every decision that set a half, in the order of the chain; a gate's name as `evidence` what it rests on."""
+    conflicts: tuple[Finding, ...]
+    """Where decisions disagree, or were never judged together."""
+
+
+def accepted_pair(chain: Chain, past: Past) -> AcceptedPair:
+    """Return the accepted pair after all entries of a verified chain."""
+    history = tuple(entry for entry in chain.entries if any(sets(entry, half) for half in HALVES))
+    halves: dict[str, AcceptedHalf] = {}
+    conflicts = []
+    for half in HALVES:
+        latest = past.latest(entry for entry in history if sets(entry, half))
+        if len({digest.canonical(entry.decision.subject.get(half)) for entry in latest}) > 1:
+            halves[half] = AcceptedHalf()
+            conflicts.append(_disagreement(half, latest))
+        elif latest:
+            value = latest[0].decision.subject.get(half)
+            halves[half] = AcceptedHalf(value, latest[0])
+        else:
+            halves[half] = AcceptedHalf()
+    return AcceptedPair(halves["harness"], halves["model"], history, (*conflicts, *_unjudged(halves, past)))
+
+
+def sets(entry: Entry, half: str) -> bool:
+    """Return whether a decision says what a half of the accepted pair is."""
+    kind, subject = entry.decision.kind, entry.decision.subject
+    if kind == Kind.ACCEPT:
+        return subject.get(half) is not None
+    return (kind == Kind.INSTALL and subject["half"] == half) or kind == Kind.ROLL_BACK
+
+
+def pair_after(chain: Chain, entry: Entry) -> AcceptedPair:
+    """Return the accepted pair as it was right after an entry, for whoever had made it."""
+    known = of([*Past(chain).before(entry), entry])
+    return accepted_pair(known, Past(known))
+
+
+def pair_before(chain: Chain, entry: Entry) -> AcceptedPair:
+    """Return the accepted pair as it was right before an entry, for whoever made it."""
+    known = of(Past(chain).before(entry))
+    return accepted_pair(known, Past(known))
+
+
+def label(model: Mapping[str, Any] | None) -> str | None:
+    """Return a model as `params.yaml` names it, `NAME` or `NAME@REVISION`; None when there is none."""
+    if model is None:
+        return None
+    name = model.get("name") or "unknown"
+    return f"{name}@{model['revision']}" if model.get("revision") else str(name)
+
+
+def _disagreement(half: str, entries: Sequence[Entry]) -> Finding:
+    said = ", ".join(f"{entry.digest[:12]} says {_worded(entry.decision.subject.get(half))}" for entry in entries)
+    return finding(CONFLICTS[half], "ledger.jsonl", f"decisions made side by side disagree: {said}", _HINTS[half])
+
+
+def _worded(value: Any) -> str:
+    """Return a half in words: all that is known of a model, since two may differ in what has no place in a label."""
+    if not isinstance(value, Mapping):
+        return str(value) if value is not None else "none"
+    known = ", ".join(f"{name} {member}" for name, member in value.items() if member is not None)
+    return f"model ({known or 'nothing known'})"
+
+
+def _unjudged(halves: Mapping[str, AcceptedHalf], past: Past) -> list[Finding]:
+    """Return the finding that gates installed the two halves side by side."""
+    one, other = halves["harness"].by, halves["model"].by
+    if one is None or other is None or not {one.decision.kind, other.decision.kind} <= {Kind.INSTALL}:
+        return []
+    if one is other or past.descends(one, other) or past.descends(other, one):
+        return []
+    message = (
+        f"{one.digest[:12]} installed the harness and {other.digest[:12]} the model side by side, so no gate has "
+        "judged the two together"
+    )
+    return [finding("ledger-pair-unjudged", "ledger.jsonl", message)]
