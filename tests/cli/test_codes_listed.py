@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "audit": ["audit", "TRACE"],
     "export atif": ["export", "atif", "--out", "exports/atif"],
     "export sft": ["export", "sft", "--out", "exports/sft"],
+    "plan": ["plan"],
     "check": ["check"],
     "reindex": ["reindex"],
     "retract": ["retract", "TRACE", "--reason", "mistake"],

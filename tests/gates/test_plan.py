@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.gates.plan import Plan, Planned, TaskState, Wanted, plan
+from tracemark.gates.plan import Plan, Planned, TaskState, Wanted, class_of, plan, quotas
 
 
 def state(task: str, attempts: int = 0, solved: int = 0, harvested: int = 0, group: str = "") -> TaskState:
@@ -89,8 +90,47 @@ def test_without_a_total_every_task_that_may_give_a_row_is_run() -> None:
     assert (len(found.tasks), found.lacking) == (9, None)
 
 
-def test_a_plan_has_at_most_so_many_tasks() -> None:
-    assert names(planned(*(state(f"t{at}") for at in range(9)), tasks=2)) == ["t0", "t1"]
+def test_a_plan_has_at_most_so_many_runs_and_cuts_the_last_task_for_it() -> None:
+    found = planned(*(state(f"t{at}") for at in range(9)), runs=3)
+    assert [(one.task, one.attempts) for one in found.tasks] == [("t0", 2), ("t1", 1)]
+    assert (found.runs, found.unfilled) == (3, 99)
+
+
+def test_what_nothing_is_expected_to_fill_is_told() -> None:
+    # never run: two attempts at a rate of one half are one row
+    assert planned(state("a"), state("b"), total=5).unfilled == 3
+    assert planned(state("a"), state("b"), total=2).unfilled == 0
+    assert planned(state("a"), total=None).unfilled == 0
+
+
+@pytest.mark.parametrize(
+    ("shares", "total", "rows"),
+    [
+        ({}, 10, {}),
+        ({"a": 0.4, "b": 0.6}, 10, {"a": 4, "b": 6}),
+        ({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, 10, {"a": 4, "b": 3, "c": 3}),
+        ({"a": 0.25, "b": 0.35}, 10, {"a": 3, "b": 3}),
+        ({"a": 0.3}, 1, {"a": 0}),
+        ({"a": 0.1, "b": 0.2, "c": 0.7}, 100, {"a": 10, "b": 20, "c": 70}),
+        ({"a": 0.0, "b": 1.0}, 7, {"a": 0, "b": 7}),
+    ],
+)
+def test_shares_become_rows_that_add_up(shares: dict[str, float], total: int, rows: dict[str, int]) -> None:
+    assert quotas(shares, total) == rows
+
+
+@pytest.mark.parametrize(
+    ("group", "named", "counted"),
+    [
+        ("desk/refund", ["desk", "desk/refund"], "desk/refund"),
+        ("desk/refund", ["desk"], "desk"),
+        ("desk/refund/late", ["desk", "shop"], "desk"),
+        ("desktop", ["desk"], "desktop"),
+        ("", ["desk"], ""),
+    ],
+)
+def test_a_task_counts_to_the_nearest_class_that_has_a_quota(group: str, named: list[str], counted: str) -> None:
+    assert class_of(group, named) == counted
 
 
 def test_the_class_that_lacks_most_comes_first_and_none_gets_more_than_its_quota() -> None:
@@ -141,7 +181,7 @@ WANTED = st.builds(
     quotas=st.dictionaries(st.sampled_from(["x", "y", "z"]), st.integers(0, 6)),
     attempts=st.integers(1, 4),
     most_attempts=st.none() | st.integers(1, 9),
-    tasks=st.none() | st.integers(0, 5),
+    runs=st.none() | st.integers(0, 5),
 )
 
 
@@ -156,7 +196,8 @@ def test_every_task_is_somewhere_and_the_order_of_states_means_nothing(
     lists = (found.tasks, found.retired, found.waiting, found.exhausted, found.not_needed)
     assert sum(map(len, lists)) + found.evaluation + found.unnamed == len(states)
     assert all(one.task not in {"", "a"} and one.attempts >= 1 for one in found.tasks)
-    assert wanted.tasks is None or len(found.tasks) <= wanted.tasks
+    assert found.runs == sum(one.attempts for one in found.tasks)
+    assert wanted.runs is None or found.runs <= wanted.runs
     before = {(one.task, one.domain): one for one in states}
     for one in found.tasks:
         known = before[one.task, one.domain]

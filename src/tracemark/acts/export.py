@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -81,6 +81,20 @@ class ExportReport(Report):
     """Path of the manifest, as the folder was given."""
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the strict filter says of all stored traces."""
+
+    judged: Judged = field(default_factory=Judged)
+    """Those that passed, and counts of the others."""
+    restated: set[str] = field(default_factory=set)
+    """Ids of those read of which more is said than their line says."""
+    compared: set[str] = field(default_factory=set)
+    """Ids of those read that can pass only where no other harness fits them."""
+    rows: dict[str, Row] = field(default_factory=dict)
+    """The rows of those that passed, by trace id."""
+
+
 def sft(root: Path, out: Path) -> ExportReport:
     """Write a supervised fine-tuning set under the terms of params.yaml.
 
@@ -101,26 +115,41 @@ def sft(root: Path, out: Path) -> ExportReport:
     _require_export_folder(out)
     corpus = Corpus(root)
     require_pulled(corpus)
-    terms, harness = terms_of(corpus), _accepted(corpus)
+    terms, harness = terms_of(corpus), require_accepted(corpus)
     with open_store(root) as store, store.workspace() as folder:
-        _require_whole(store)
-        judged, restated, compared = Judged(), set[str](), set[str]()
-        rows: dict[str, Row] = {}
+        require_whole(store)
         with store.unchanging():
             # what is counted and what the manifest says it was counted in are of one moment
             content = store.corpus_digest()
-            for result in engine.run(work, _jobs(store, corpus, terms, folder, (judged, restated, compared))):
-                judged.add(result.judged)
-                rows |= result.rows
-            selected = choose(judged, terms.caps)
-            store.require_true(restated.intersection(selected.ids))
-        if compared.intersection(selected.ids):
+            seen = look(store, corpus, terms, folder)
+            selected = choose(seen.judged, terms.caps)
+            store.require_true(seen.restated.intersection(selected.ids))
+        if seen.compared.intersection(selected.ids):
             require_compared(corpus, store)
         require_enough(selected, terms, harness, lambda: _alike(corpus))
-        apart = [*_require_agreement(corpus, store, selected, terms, rows), *_undescribed(selected, rows)]
-        manifest = _write(corpus, content, out, selected, terms, rows)
+        apart = [*_require_agreement(corpus, store, selected, terms, seen.rows), *_undescribed(selected, seen.rows)]
+        manifest = _write(corpus, content, out, selected, terms, seen.rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
         return _report(out, manifest, [*apart, *store.findings, *_beside(corpus, store)])
+
+
+def look(store: Store, corpus: Corpus, terms: Terms, folder: Path) -> Seen:
+    """Judge every stored trace by the strict filter, limits of number aside.
+
+    Args:
+        store: the open store, which must not change meanwhile (`Store.unchanging`).
+        corpus: the corpus.
+        terms: the terms of the export.
+        folder: a folder for the rows, which must outlast their use.
+
+    Raises:
+        IntegrityError: when a trace that must be read is damaged or is not what the catalogue says of it.
+    """
+    seen = Seen()
+    for result in engine.run(work, _jobs(store, corpus, terms, folder, seen)):
+        seen.judged.add(result.judged)
+        seen.rows.update(result.rows)
+    return seen
 
 
 def _require_agreement(
@@ -157,7 +186,7 @@ def _beside(corpus: Corpus, store: Store) -> list[Finding]:
     return [*unmatched(params.evaluation, store.tasks(), params.evaluation_file), *left_out(corpus, store)]
 
 
-def _accepted(corpus: Corpus) -> str:
+def require_accepted(corpus: Corpus) -> str:
     """Return the accepted harness in words.
 
     Raises:
@@ -206,15 +235,9 @@ def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:
     return [found for found in harness.findings if found.code == INCOMPLETE] if harness is not None else []
 
 
-def _jobs(
-    store: Store, corpus: Corpus, terms: Terms, folder: Path, noted: tuple[Judged, set[str], set[str]]
-) -> Iterator[ExportJob]:
-    """Yield a job for each segment of which a line must be read; what is said of all other traces is noted.
-
-    Noted as well are the ids of those to be read of which more is said than their line says, and of those that pass
-    only where no other harness fits them.
-    """
-    judged, _, _ = noted
+def _jobs(store: Store, corpus: Corpus, terms: Terms, folder: Path, seen: Seen) -> Iterator[ExportJob]:
+    """Yield a job for each segment of which a line must be read; what is known without is noted in `seen`."""
+    judged = seen.judged
     batches, others = store.split(terms.accepted, corpus.store_decisions)
     for plain in others:
         if plain.superseded:
@@ -225,27 +248,24 @@ def _jobs(
     harnesses = tuple(corpus.harnesses)
     bound = {fingerprint: corpus.offered(fingerprint) for fingerprint in sorted(terms.accepted)}
     for number, batch in enumerate(batches):
-        traces = tuple(_undecided(batch, terms, noted))
+        traces = tuple(_undecided(batch, terms, seen))
         if traces:
             yield ExportJob(batch.path, traces, terms, harnesses, bound, folder / f"rows-{number:06d}")
 
 
-def _undecided(
-    batch: Batch, terms: Terms, noted: tuple[Judged, set[str], set[str]]
-) -> Iterator[tuple[Location, Facts, Head]]:
-    judged, restated, compared = noted
+def _undecided(batch: Batch, terms: Terms, seen: Seen) -> Iterator[tuple[Location, Facts, Head]]:
     for state in batch.states:
         if state.superseded_by:
-            judged.superseded += 1
+            seen.judged.superseded += 1
             continue
         known = facts(state)
         try:
-            judged.note(known, judge(known, terms))
+            seen.judged.note(known, judge(known, terms))
         except ContentNeededError:
             if state.restated:
-                restated.add(state.trace_id)
+                seen.restated.add(state.trace_id)
             if rests_on_fits(known, terms):
-                compared.add(state.trace_id)
+                seen.compared.add(state.trace_id)
             yield state.location, known, head_in(state)
 
 
@@ -330,7 +350,7 @@ def _require_export_folder(out: Path) -> None:
         )
 
 
-def _require_whole(store: Store) -> None:
+def require_whole(store: Store) -> None:
     """Make sure that the catalogue knows every file whose content decides what an export holds."""
     found = [problem for problem in store.findings if problem.code == _LEFT_OUT and not _is_beside(problem.where)]
     if found:

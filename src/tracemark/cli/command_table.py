@@ -63,6 +63,7 @@ COMMANDS: dict[str, Entry] = {
     "audit": Entry("Tell where a trace, an export or a harness comes from.", _BOTH),
     "export atif": Entry("Write stored traces as ATIF documents.", (*_BOTH, ExportRefusedError)),
     "export sft": Entry("Write a supervised fine-tuning set.", (*_BOTH, ExportRefusedError)),
+    "plan": Entry("List what to run next to fill the training set.", (*_BOTH, ExportRefusedError)),
     "check": Entry("Check the corpus, changing nothing.", _STORE),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
     "retract": Entry("Take a trace out of every later export.", _BOTH),

@@ -257,7 +257,7 @@ def _by_identity(known: Facts, terms: Terms) -> Reason | None:
     )
     if any(holds):
         return next(compress(reasons, holds))
-    return None if _of_models(known.model, terms.models) else Reason.OTHER_MODEL
+    return None if of_models(known.model, terms.models) else Reason.OTHER_MODEL
 
 
 def _by_outcome(known: Facts, terms: Terms) -> Reason | None:
@@ -278,7 +278,11 @@ def _well_known(known: Facts, terms: Terms, fits: Callable[[], Collection[str]])
     return known.corroborated > 0 and terms.accepted.issuperset(found := fits()) and known.fingerprint in found
 
 
-def _of_models(model: str | None, wanted: frozenset[str]) -> bool:
+def of_models(model: str | None, wanted: frozenset[str]) -> bool:
+    """Return whether a model, `NAME` or `NAME@REVISION`, is one of those wanted; of none wanted, every one is.
+
+    A name without a revision means every revision.
+    """
     return not wanted or (model is not None and (model in wanted or model.rpartition("@")[0] in wanted))
 
 

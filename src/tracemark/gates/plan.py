@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+_INEXACT = 1e-9
+"""What a sum of expected rows may be off by."""
 
 
 class TaskState(NamedTuple):
@@ -31,7 +34,8 @@ class TaskState(NamedTuple):
     group: str
     """The class that quotas are stated for, such as a situation class; empty when it has none."""
     attempts: int
-    """How many attempts were made; those that the infrastructure ended are none."""
+    """How many attempts were made that count: those that the infrastructure ended are none, and neither are those of
+    another model than the accepted one."""
     solved: int
     """How many of them are successes that a training export may take."""
     harvested: int
@@ -57,8 +61,8 @@ class Wanted:
     """Attempts at a task in one plan."""
     most_attempts: int | None = 8
     """Attempts after which a task without a success is given up. None: never."""
-    tasks: int | None = None
-    """Most tasks in one plan. None: no limit."""
+    runs: int | None = None
+    """Most runs in one plan; the last task may get fewer attempts for it. None: no limit."""
 
 
 class Planned(NamedTuple):
@@ -104,10 +108,17 @@ class Plan:
     """Rows that the solved tasks give an export now."""
     lacking: int | None
     """Rows that the training set lacks now; None when no number of rows is wanted."""
+    runs: int
+    """Runs of this plan: the attempts of its tasks together."""
     expected: float
     """Rows to be expected of this plan."""
     short: Mapping[str, int]
     """By class, rows of its quota that this plan is not expected to fill, rounded up; full classes are left out."""
+
+    @property
+    def unfilled(self) -> int:
+        """Rows of the total that this plan is not expected to fill, rounded up; 0 when no number of rows is wanted."""
+        return 0 if self.lacking is None else max(0, math.ceil(self.lacking - self.expected - _INEXACT))
 
 
 def plan(states: Iterable[TaskState], wanted: Wanted, for_evaluation: Callable[[str, str | None], bool]) -> Plan:
@@ -137,6 +148,7 @@ def plan(states: Iterable[TaskState], wanted: Wanted, for_evaluation: Callable[[
         waiting=_names(sorted_out.get("waiting", ())),
         exhausted=_names(sorted_out.get("exhausted", ())),
         not_needed=_names(one for one in sorted_out.get("open", ()) if (one.domain, one.task) not in planned),
+        runs=choice.runs,
         evaluation=len(sorted_out.get("evaluation", ())),
         unnamed=len(sorted_out.get("unnamed", ())),
         rows=rows,
@@ -144,6 +156,33 @@ def plan(states: Iterable[TaskState], wanted: Wanted, for_evaluation: Callable[[
         expected=choice.expected,
         short=choice.short(),
     )
+
+
+def quotas(shares: Mapping[str, float], total: int) -> dict[str, int]:
+    """Return the rows of each class, of `total` rows in all, by largest remainder; equal remainders go by name.
+
+    Args:
+        shares: the share of each class, from 0 to 1, together at most 1.
+        total: rows in all.
+    """
+    exact = {name: share * total for name, share in sorted(shares.items())}
+    rows = {name: math.floor(part + _INEXACT) for name, part in exact.items()}
+    left = round(sum(exact.values())) - sum(rows.values())
+    for name in sorted(exact, key=lambda one: rows[one] - exact[one])[: max(0, left)]:
+        rows[name] += 1
+    return rows
+
+
+def class_of(group: str, named: Collection[str]) -> str:
+    """Return the class that quotas count a task to: its own, or the nearest one above it that is named.
+
+    Args:
+        group: the task's class, such as `desk/refund`.
+        named: the classes that have a quota, such as `desk`.
+    """
+    pieces = group.split("/")
+    above = ("/".join(pieces[:length]) for length in range(len(pieces), 0, -1))
+    return next((name for name in above if name in named), group)
 
 
 def _kind(state: TaskState, wanted: Wanted, for_evaluation: Callable[[str, str | None], bool]) -> str:
@@ -176,6 +215,7 @@ class _Choice:
         self._lacking = lacking
         self._quota = {group: max(0.0, float(rows - held[group])) for group, rows in wanted.quotas.items()}
         self.planned: list[Planned] = []
+        self.runs = 0
         self.expected = 0.0
 
     def take(self, states: Iterable[TaskState]) -> None:
@@ -202,8 +242,8 @@ class _Choice:
         return self._lacking is not None or not self._quota
 
     def _full(self) -> bool:
-        limit = self._wanted.tasks
-        if limit is not None and len(self.planned) >= limit:
+        limit = self._wanted.runs
+        if limit is not None and self.runs >= limit:
             return True
         return self._lacking is not None and self.expected >= self._lacking
 
@@ -212,6 +252,9 @@ class _Choice:
         attempts = self._wanted.attempts
         if most is not None and not state.solved:
             attempts = min(attempts, most - state.attempts)
+        if self._wanted.runs is not None:
+            attempts = min(attempts, self._wanted.runs - self.runs)
+        self.runs += attempts
         may_give = float("inf") if self._wanted.per_task is None else self._wanted.per_task - state.solved
         rate = min(1.0, (state.solved + 0.5) / (state.attempts + 1))
         expected = min(may_give, attempts * rate)

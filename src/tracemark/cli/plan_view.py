@@ -1,0 +1,37 @@
+"""A plan in words: what is listed, what is there, and what became of the other tasks."""
+
+from __future__ import annotations
+
+from tracemark.acts.planning import PlanReport
+from tracemark.cli.text import visible
+
+
+def about(report: PlanReport) -> str:
+    """Return what is said of a plan beside its list, on a few lines."""
+    under = visible(report.harness or report.fingerprint)
+    model = f" with {visible(report.model)}" if report.model else ""
+    wanted = "no total is set" if report.wanted is None else f"{report.wanted} are wanted"
+    lines = [
+        (
+            f"{_number(len(report.tasks), 'task')}, {_number(report.runs, 'run')} under {under}{model}:"
+            f" {report.expected:g} more rows to be expected"
+        ),
+        f"{_number(report.rows, 'row')} there now, {wanted}",
+    ]
+    rest = {
+        "solved and harvested": len(report.retired),
+        "solved, waiting for an export": len(report.waiting),
+        "given up": len(report.given_up),
+        "not needed now": len(report.not_needed),
+        "of the evaluation set": report.evaluation,
+    }
+    told = ", ".join(f"{count} {what}" for what, count in rest.items() if count)
+    if told:
+        lines.append(f"tasks not listed: {told}")
+    if report.unnamed:
+        lines.append(f"{_number(report.unnamed, 'run')} whose task nobody knows")
+    return "\n".join(lines)
+
+
+def _number(count: int, of: str) -> str:
+    return f"{count} {of}" + ("" if count == 1 else "s")

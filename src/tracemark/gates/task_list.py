@@ -1,0 +1,108 @@
+"""A list of tasks as people and tools write it: JSON Lines, or one id a line.
+
+A line that begins with `{` is a JSON object with `task`, and `domain` and `class` where known; what else it holds means
+nothing here, so a plan can be read back, and so can most task files of benchmarks. Every other line is the id of a
+task, `TASK` or `DOMAIN/TASK`; blank lines and lines that begin with `#` are nothing.
+
+Invariant:
+- a line that is no task is an error: a task that is silently left out would never be run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from tracemark import digest
+from tracemark.errors import UsageError
+
+_HINT = 'write one id a line, or JSON Lines: {"task": ID, "domain": DOMAIN, "class": CLASS}'
+
+
+class Listed(NamedTuple):
+    """One task of a list."""
+
+    task: str
+    """The task, as the list has it."""
+    domain: str | None = None
+    """Its domain; None where the list does not say."""
+    group: str | None = None
+    """Its class; None where the list does not say."""
+
+
+def parse(data: bytes, name: str) -> list[Listed]:
+    """Return the tasks of a list, in its order.
+
+    Args:
+        data: its bytes.
+        name: how messages name it.
+
+    Raises:
+        UsageError: when a line is no task; `where` is the list and the line.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"not UTF-8 at byte {error.start}", where=name, hint="save it as UTF-8") from None
+    # not splitlines: a name may hold what only Python takes for the end of a line
+    lines = text.replace("\r\n", "\n").split("\n")
+    return [
+        _listed(line.strip(), f"{name}:{number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+
+
+def known(listed: Iterable[Listed], stored: Iterable[tuple[str, str | None]]) -> dict[tuple[str, str | None], str]:
+    """Return the tasks of a list and of the store together, each once, by task and domain, with its class.
+
+    An entry without a domain means every stored task of that name, as `TASK` or as `DOMAIN/TASK`, and only where there
+    is none, a task without a domain. The class of a task of which nobody states one is its domain, or empty.
+
+    Raises:
+        UsageError: when a list gives one task two classes.
+    """
+    found: dict[tuple[str, str | None], str] = {one: one[1] or "" for one in stored}
+    named: dict[str, list[tuple[str, str | None]]] = {}
+    for task, domain in found:
+        for name in {task, f"{domain}/{task}" if domain else task}:
+            named.setdefault(name, []).append((task, domain))
+    stated: dict[tuple[str, str | None], str] = {}
+    for one in listed:
+        meant = [(one.task, one.domain)] if one.domain else named.get(one.task, [(one.task, None)])
+        for key in meant:
+            found.setdefault(key, key[1] or "")
+            if one.group is None:
+                continue
+            if stated.setdefault(key, one.group) != one.group:
+                message = f"the task {one.task!r} is given two classes, {stated[key]!r} and {one.group!r}"
+                raise UsageError(message, hint="leave one of them")
+            found[key] = one.group
+    return found
+
+
+def _listed(line: str, where: str) -> Listed:
+    if not line.startswith("{"):
+        if line.startswith(("[", '"')):
+            raise UsageError("expected the id of a task, or a JSON object", where=where, hint=_HINT)
+        return Listed(_text(line, "the id", where))
+    try:
+        members: Any = digest.loads(line.encode()).value
+    except digest.NotJSONError as error:
+        raise UsageError(f"not a JSON value: {error}", where=where, hint=_HINT) from None
+    task = _text(members.get("task"), "`task`", where)
+    domain, group = (
+        None if members.get(member) is None else _text(members[member], f"`{member}`", where)
+        for member in ("domain", "class")
+    )
+    return Listed(task, domain, group)
+
+
+def _text(value: Any, what: str, where: str) -> str:
+    if not isinstance(value, str) or not value.strip() or any(_is_control(character) for character in value):
+        raise UsageError(f"{what} must be a text without control characters", where=where, hint=_HINT)
+    return value
+
+
+def _is_control(character: str) -> bool:
+    return character < " " or "\x7f" <= character <= "\x9f"
