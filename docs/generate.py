@@ -151,12 +151,13 @@ def stored() -> str:
         (
             "What the corpus holds as JSON: `traces/segments` a *Trace* per line, `traces/annotations` an *Annotation*"
             " per line, `ledger.jsonl` a *Decision* per line, an export's `manifest.json` a *Manifest*, the"
-            " `tracemark-manifest.json` of `export atif` an *Interchange*; what a trajectory carries in"
+            " `tracemark-manifest.json` of `export atif` an *Interchange*, the `manifest.json` of a failure log a"
+            " *FailureLog*; what a trajectory carries in"
             " `extra.tracemark` is *CarriedFacts*. Members are typed strictly, unknown ones"
             " are refused. `Maybe[…]` marks a member that may be absent; null is never written for it.\n"
         ),
     ]
-    for module in ("trace", "stamp", "annotation", "decision", "export", "interchange", "carried"):
+    for module in ("trace", "stamp", "annotation", "decision", "export", "interchange", "failure_log", "carried"):
         tree = ast.parse((_SOURCE / "model" / f"{module}.py").read_text(encoding="utf-8"))
         choices = {
             ast.unparse(node.targets[0]): ast.unparse(node.value)

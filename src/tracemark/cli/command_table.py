@@ -42,6 +42,7 @@ GROUPS: dict[str, str] = {
     "harness": "List, compare, check and accept harness versions.",
     "traces": "List, show and search stored traces.",
     "export": "Write training sets of one harness, or traces for other tools.",
+    "failures": "List, show and write out failures that recur.",
     "pipeline": "Generate the DVC pipeline.",
 }
 
@@ -64,6 +65,9 @@ COMMANDS: dict[str, Entry] = {
     "export atif": Entry("Write stored traces as ATIF documents.", (*_BOTH, ExportRefusedError)),
     "export sft": Entry("Write a supervised fine-tuning set.", (*_BOTH, ExportRefusedError)),
     "plan": Entry("List what to run next to fill the training set.", (*_BOTH, ExportRefusedError)),
+    "failures list": Entry("List failures that recur, the most frequent first.", _BOTH),
+    "failures show": Entry("Show one cluster of failures, or where one trace goes and why.", _BOTH),
+    "failures export": Entry("Write the failure log of the accepted harness.", (*_BOTH, ExportRefusedError)),
     "check": Entry("Check the corpus, changing nothing.", _STORE),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
     "retract": Entry("Take a trace out of every later export.", _BOTH),

@@ -1,0 +1,188 @@
+"""Which traces are routed and under which harness their failures count; the others are counted by their first reason.
+
+Invariants:
+- a task of the evaluation set is never routed, and neither is a trace whose task nobody knows while there is such a
+  set: what the log tells, the harness is changed by, and is no measure of the change any more;
+- failures of harnesses that were declared equivalent to the accepted one count as its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from tracemark.acts.corpus import Corpus
+from tracemark.acts.failing_job import Asked, FailingJob
+from tracemark.durable import read_regular, why_unread
+from tracemark.errors import IrregularFileError, ParamsError
+from tracemark.exporters.evaluation import for_evaluation
+from tracemark.exporters.head import head_in
+from tracemark.failures.conditions import Conditions, conditions
+from tracemark.ledger.descent import Past
+from tracemark.ledger.params import NAME
+from tracemark.model.decision import Kind
+from tracemark.store.selection import Batch, State
+from tracemark.store.state import join
+from tracemark.store.store import Store
+
+ALL = ""
+"""The log to which every trace belongs where they are not told apart by harness."""
+
+_TAKEN = (Kind.ACCEPT, Kind.INSTALL, Kind.ROLL_BACK)
+
+
+class Left(StrEnum):
+    """Why a trace is not routed, in the order in which the reasons are looked for."""
+
+    RETRACTED = "retracted"
+    """The ledger bars the trace or its raw record."""
+    CONTESTED = "contested"
+    """Two statements about it disagree and nobody has settled them."""
+    MIXED = "mixed"
+    """More than one harness was at work."""
+    NO_FINGERPRINT = "no-fingerprint"
+    """No harness is known to have made it."""
+    OTHER_HARNESS = "other-harness"
+    """Its harness is not one of those whose failures are asked for."""
+    EVALUATION_TASK = "evaluation-task"
+    """Its task is one of the evaluation set, or is unknown while there is such a set."""
+
+
+def conditions_of(corpus: Corpus) -> Conditions:
+    """Return the conditions by which the traces of a corpus are routed: the shipped ones, and its own beside them.
+
+    Raises:
+        ParamsError: when the file that params.yaml names cannot be read or used.
+    """
+    own = corpus.params.failures.conditions
+    if own is None:
+        return conditions()
+    try:
+        text = read_regular(corpus.root / own).decode("utf-8")
+    except (OSError, IrregularFileError) as error:
+        reason, hint = why_unread(error)
+        where = f"{NAME}: failures.conditions"
+        raise ParamsError(f"{own} cannot be read: {reason}", where=where, hint=hint) from None
+    except UnicodeDecodeError as error:
+        raise ParamsError(f"not UTF-8 at byte {error.start}", where=str(own), hint="save it as UTF-8") from None
+    return conditions(text, str(own))
+
+
+def rejected(corpus: Corpus) -> list[str]:
+    """Return the fingerprints of the harness candidates that gates rejected and nobody accepted since, sorted.
+
+    One that counts as the accepted harness is none of them.
+    """
+    entries, past = corpus.chain.entries, Past(corpus.chain)
+    against = [one for one in entries if one.decision.kind == Kind.REJECT and one.decision.subject["half"] == "harness"]
+    taken = [one for one in entries if one.decision.kind in _TAKEN]
+    found = {
+        str(entry.decision.subject["candidate"])
+        for entry in against
+        if not any(
+            later.decision.subject.get("harness") == entry.decision.subject["candidate"] and past.descends(later, entry)
+            for later in taken
+        )
+    }
+    return sorted(found.difference(corpus.equivalents()))
+
+
+def logs_of(corpus: Corpus) -> dict[str, str]:
+    """Return for each fingerprint whose failures are exported the harness in whose log they are.
+
+    They are the accepted harness and its equivalents, and the rejected candidates, each with its own equivalents.
+    """
+    accepted = corpus.accepted or ""
+    logs = dict.fromkeys(sorted(corpus.equivalents()), accepted)
+    for candidate in rejected(corpus):
+        for fingerprint in sorted(corpus.decisions.equivalent_to(candidate)):
+            logs.setdefault(fingerprint, logs.get(candidate, candidate))
+    return logs
+
+
+class Asking:
+    """Traces on their way to the workers, and counts of those that are left out.
+
+    Args:
+        corpus: the corpus.
+        store: its store.
+        logs: the log of each fingerprint whose traces are wanted; None wants every trace, in one log.
+    """
+
+    def __init__(self, corpus: Corpus, store: Store, logs: Mapping[str, str] | None = None) -> None:
+        self.left: Counter[Left] = Counter()
+        """Traces that are not routed, by their first reason."""
+        self.superseded = 0
+        """Traces for which others stand."""
+        self.restated: set[str] = set()
+        """Ids of those of the others of which more is said than their line says."""
+        self.conditions = conditions_of(corpus)
+        """By which they are routed."""
+        self.logs = logs
+        """The log of each fingerprint whose traces are wanted; None when every trace is."""
+        self._store = store
+        self._evaluation = corpus.params.evaluation
+        self._same = dict.fromkeys(corpus.equivalents(), corpus.accepted)
+
+    def counted(self, fingerprint: str | None) -> str | None:
+        """Return the harness under which failures of a harness are counted."""
+        log = (self.logs or {}).get(fingerprint or "")
+        return log or self._same.get(fingerprint or "", fingerprint)
+
+    def reason(self, state: State) -> Left | None:
+        """Return the first reason not to route a trace; None when there is none."""
+        row = state.row
+        if state.retracted or state.contested or row.mixed:
+            return Left.RETRACTED if state.retracted else Left.CONTESTED if state.contested else Left.MIXED
+        if (by_harness := self.unwanted(row.fingerprint)) is not None:
+            return by_harness
+        return Left.EVALUATION_TASK if for_evaluation(row.task, row.domain, self._evaluation) else None
+
+    def unwanted(self, fingerprint: str | None) -> Left | None:
+        """Return the reason not to route traces of a harness; None when they are wanted."""
+        if self.logs is None or fingerprint in self.logs:
+            return None
+        return Left.NO_FINGERPRINT if fingerprint is None else Left.OTHER_HARNESS
+
+    def jobs(self, batches: Iterable[Batch], spools: Path | None = None) -> Iterator[FailingJob]:
+        """Yield a job for each segment that holds a trace to be routed; what is left out is counted.
+
+        Args:
+            batches: traces as they stand.
+            spools: the folder in which workers write rows; None when they are to write none.
+        """
+        for number, batch in enumerate(batches):
+            states = [state for state in batch.states if self._routes(state)]
+            if states:
+                spool = None if spools is None else spools / f"rows-{number:06d}"
+                yield FailingJob(batch.path, tuple(self.asked(states)), self.conditions, spool)
+
+    def asked(self, states: Iterable[State]) -> Iterator[Asked]:
+        """Yield what a worker must know of traces, whatever would leave them out."""
+        states = list(states)
+        restated = {state.trace_id for state in states if state.restated}
+        changed = restated | self._store.annotated([state.trace_id for state in states])
+        self.restated |= restated
+        said = self._store.statements(changed) if changed else {}
+        for state in states:
+            trace, fingerprint = state.trace_id, state.row.fingerprint
+            now: dict[str, Any] | None = None
+            if trace in said:
+                joined = join(said[trace])
+                now = {"run": joined.run, "outcome": joined.outcome}
+            counted = self.counted(fingerprint)
+            log = ALL if self.logs is None else counted or ALL
+            evidence = state.row.evidence
+            yield Asked(trace, state.location, log, counted, fingerprint, evidence, head_in(state), now)
+
+    def _routes(self, state: State) -> bool:
+        if state.superseded_by:
+            self.superseded += 1
+            return False
+        reason = self.reason(state)
+        if reason is not None:
+            self.left[reason] += 1
+        return reason is None
