@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,22 @@ def expanded(root: Path) -> dict[str, dict[str, Any]]:
     """Return the stages as DVC sees them, one for each item."""
     found = {}
     for name, stage in stages(root).items():
-        for item in stage.get("foreach", [""]):
-            body = str(stage.get("do", stage)).replace("${item}", item)
-            found[f"{name}@{item}" if item else name] = YAML(typ="safe").load(body)
+        items = stage.get("foreach", [""])
+        for key in items:
+            value = items[key] if isinstance(items, dict) else key
+            body = json.dumps(stage.get("do", stage))
+            body = body.replace("${item}", json.dumps(value)[1:-1]).replace("${key}", key)
+            found[f"{name}@{key}" if key else name] = json.loads(body)
     return found
 
 
 def outs(stage: dict[str, Any]) -> list[str]:
-    return [out if isinstance(out, str) else next(iter(out)) for out in stage["outs"]]
+    written = [*stage.get("outs", []), *stage.get("metrics", [])]
+    return [out if isinstance(out, str) else next(iter(out)) for out in written]
+
+
+def candidates(root: Path, harness: list[str], model: list[str]) -> None:
+    (root / "params.yaml").write_text(json.dumps({"gates": {"candidates": {"harness": harness, "model": model}}}))
 
 
 def test_the_file_of_this_repository_is_current() -> None:
@@ -57,7 +66,7 @@ def test_a_harness_version_brings_its_report_and_an_export(tmp_path: Path) -> No
     version(tmp_path, "b")
     version(tmp_path, "a")
     found = stages(tmp_path)
-    assert list(found) == ["harness", "ingest", "export-sft"]
+    assert list(found) == ["harness", "ingest", "export-sft", "failures", "plan"]
     assert found["harness"]["foreach"] == ["a", "b"]
 
 
@@ -87,6 +96,7 @@ def test_no_two_stages_write_to_one_place(root: Path | None, tmp_path: Path) -> 
         root = tmp_path
         version(root, "a")
         domain(root, "shop")
+        candidates(root, ["a", "b"], ["m@1", "m@2"])
     written = [out for stage in expanded(root).values() for out in outs(stage)]
     for one in written:
         assert [other for other in written if Path(other).is_relative_to(one)] == [one]
@@ -96,25 +106,95 @@ def test_stores_only_grow_and_reports_stay_in_git() -> None:
     kept = {
         next(iter(out)): next(iter(out.values()))
         for stage in expanded(ROOT).values()
-        for out in stage["outs"]
+        for out in [*stage.get("outs", []), *stage.get("metrics", [])]
         if isinstance(out, dict)
     }
     assert all(settings == {"persist": True} for out, settings in kept.items() if out.startswith("traces/"))
     assert all(settings == {"cache": False} for out, settings in kept.items() if out.startswith("reports/"))
 
 
-def test_a_decision_or_a_parameter_reruns_the_export() -> None:
-    assert {"ledger.jsonl", "params.yaml", "traces/segments"} <= set(expanded(ROOT)["export-sft"]["deps"])
+def test_a_decision_or_a_parameter_reruns_what_it_decides(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    candidates(tmp_path, ["a"], ["m@2"])
+    read = {"ledger.jsonl", "params.yaml", "traces/segments", "traces/annotations/stamps", "harness_versions"}
+    found = expanded(tmp_path)
+    decided = {"export-sft", "failures", "gate-harness@a", "gate-model@m-2", "plan"}
+    assert {name for name, stage in found.items() if read <= set(stage["deps"])} == decided
 
 
-def test_the_file_of_evaluation_tasks_reruns_the_export_and_nothing_else(tmp_path: Path) -> None:
+def test_what_was_exported_reruns_the_plan_and_the_gates_and_not_the_failure_log(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    candidates(tmp_path, ["a"], [])
+    record = "traces/annotations/exports.sft"
+    found = expanded(tmp_path)
+    assert record in outs(found["export-sft"])
+    assert {name for name, stage in found.items() if record in stage["deps"]} == {"gate-harness@a", "plan"}
+
+
+def test_the_file_of_evaluation_tasks_reruns_what_keeps_them_apart_and_nothing_else(tmp_path: Path) -> None:
     version(tmp_path, "a")
     before = expanded(tmp_path)
     (tmp_path / "eval.txt").write_text("t-1\n")
     (tmp_path / "params.yaml").write_text("evaluation: {tasks: {file: ./eval.txt}}\n")
     after = expanded(tmp_path)
     assert after["export-sft"]["deps"] == [*before["export-sft"]["deps"], "eval.txt"]
-    assert {name for name in after if after[name] != before[name]} == {"export-sft"}
+    assert {name for name in after if after[name] != before[name]} == {"export-sft", "failures", "plan"}
+
+
+def test_conditions_of_ones_own_rerun_the_failure_log_and_nothing_else(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    before = expanded(tmp_path)
+    (tmp_path / "params.yaml").write_text("failures: {conditions: ours.toml}\n")
+    after = expanded(tmp_path)
+    assert after["failures"]["deps"] == [*before["failures"]["deps"], "ours.toml"]
+    assert {name for name in after if after[name] != before[name]} == {"failures"}
+
+
+def test_every_candidate_has_a_gate_whose_report_is_a_metric(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    candidates(tmp_path, ["b", "tm1:0af0"], ["org/m@step 2"])
+    found = {name: stage for name, stage in expanded(tmp_path).items() if name.startswith("gate-")}
+    assert found.keys() == {"gate-harness@b", "gate-harness@tm1-0af0", "gate-model@org-m-step-2", "gate-plots"}
+    assert found["gate-model@org-m-step-2"]["cmd"] == (
+        "tracemark gate model --candidate 'org/m@step 2' --out reports/gates/model-org-m-step-2.json || [ $? -eq 1 ]"
+    )
+    reports = {name: outs(stage)[0] for name, stage in found.items() if name != "gate-plots"}
+    assert len(set(reports.values())) == 3
+    assert sorted(found["gate-plots"]["deps"]) == sorted(reports.values())
+    assert all(stage["metrics"] == [{reports[name]: {"cache": False}}] for name, stage in found.items() if "@" in name)
+
+
+def test_candidates_that_look_alike_in_a_file_name_have_files_of_their_own(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    candidates(tmp_path, [], ["m@1", "m:1", "@", "m@1"])
+    found = [name for name in expanded(tmp_path) if name.startswith("gate-model")]
+    assert len(set(found)) == 3
+    assert found[0] == "gate-model@m-1"
+
+
+def test_without_candidates_there_is_no_gate_and_no_plot(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    assert "plots" not in YAML(typ="safe").load(dvcfile.render(tmp_path))
+    assert [name for name in stages(tmp_path) if name.startswith("gate")] == []
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    candidates(empty, ["a"], [])
+    assert list(stages(empty)) == ["ingest"]
+
+
+def test_a_plot_draws_what_a_stage_writes(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    candidates(tmp_path, ["b"], ["m@2"])
+    drawn = YAML(typ="safe").load(dvcfile.render(tmp_path))["plots"]
+    files = {file: columns for plot in drawn for entry in plot.values() for file, columns in entry["y"].items()}
+    assert sorted(files) == sorted(outs(expanded(tmp_path)["gate-plots"]))
+    assert files["reports/gates/plots/pass-all.json"] == ["accepted", "harness-b", "model-m-2"]
+
+
+def test_installing_is_no_stage(tmp_path: Path) -> None:
+    version(tmp_path, "a")
+    candidates(tmp_path, ["b"], ["m@2"])
+    assert "--install" not in dvcfile.render(tmp_path)
 
 
 @pytest.mark.parametrize("file", ["ledger.jsonl", "params.yaml"])
@@ -135,7 +215,11 @@ def test_a_file_of_evaluation_tasks_that_is_not_there_is_no_dependency_but_an_er
 
 def test_no_stage_writes_what_people_write() -> None:
     written = [out for stage in expanded(ROOT).values() for out in outs(stage)]
-    assert not [out for out in written if out in ("ledger.jsonl", "params.yaml", "dvc.yaml", "harness_versions")]
+    assert not [
+        out
+        for out in written
+        if out.partition("/")[0] in ("ledger.jsonl", "params.yaml", "dvc.yaml", "harness_versions")
+    ]
 
 
 def test_folders_that_a_version_imports_from_are_read_by_every_stage_that_reads_harnesses(tmp_path: Path) -> None:
@@ -144,7 +228,10 @@ def test_folders_that_a_version_imports_from_are_read_by_every_stage_that_reads_
     (tmp_path / "agent" / "__init__.py").write_text("")
     version(tmp_path, "a", "roots: [../../lib]\n")
     version(tmp_path, "b", "packages: [../../agent]\n")
+    candidates(tmp_path, ["b"], ["m@2"])
     for name, stage in expanded(tmp_path).items():
+        if name == "gate-plots":
+            continue
         assert {"lib", "agent"} <= set(stage["deps"]), name
 
 

@@ -43,7 +43,7 @@ GROUPS: dict[str, str] = {
     "traces": "List, show and search stored traces.",
     "export": "Write training sets of one harness, or traces for other tools.",
     "failures": "List, show and write out failures that recur.",
-    "pipeline": "Generate the DVC pipeline.",
+    "pipeline": "Generate the DVC pipeline and the data of its plots.",
 }
 
 COMMANDS: dict[str, Entry] = {
@@ -74,6 +74,9 @@ COMMANDS: dict[str, Entry] = {
     "reinstate": Entry("Lift the retraction of a trace.", _BOTH),
     "stamp": Entry("Decide under which harness traces count.", _BOTH),
     "pipeline dvcfile": Entry("Write the pipeline's dvc.yaml to standard output.", _FILES),
+    "pipeline plots": Entry(
+        "Write the data that `dvc plots` draws, from the reports of gates.", (NoStoreError, NewerFormatError)
+    ),
 }
 
 

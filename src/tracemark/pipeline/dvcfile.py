@@ -1,27 +1,36 @@
 """`dvc.yaml`, made from what a corpus holds.
 
 Stages, in order: `harness` (one per harness version: its fingerprint and parts as a report), `play` (one per harness
-version and domain that has a `play.py`: runs in the inbox), `ingest` (inbox to store), `export-sft` (where there is a
-harness version whose traces it could hold).
+version and domain that has a `play.py`: runs in the inbox), `ingest` (inbox to store); and, where there is a harness
+version whose traces they could hold, `export-sft`, `failures` (the failure log), `gate-harness` and `gate-model` (one
+per candidate that params.yaml names: the gate's report, as metrics), `gate-plots` (the data of the plots) and `plan`
+(what to run next).
 
 Invariants:
-- a stage writes its outputs and nothing else, because DVC restores outputs and not side effects;
-- what a stage reads is among its dependencies: `ledger.jsonl`, `params.yaml` and the file of evaluation tasks that it
-  names, so that a decision of people reruns what it decides, and the folders outside a harness version that its code
-  imports from, as they are part of it;
+- a stage writes its outputs and nothing else, because DVC restores outputs and not side effects; so installing what a
+  gate accepted is a command, and no stage;
+- what a stage reads is among its dependencies: `ledger.jsonl`, `params.yaml` and the files that it names, so that a
+  decision of people reruns what it decides, and the folders outside a harness version that its code imports from, as
+  they are part of it;
 - stores only grow: their folders are kept between runs (`persist`), and several stages write below `traces/`, each to
   folders of its own.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Iterable, Mapping
 from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ruamel.yaml import YAML
 
+from tracemark import digest
 from tracemark.acts.corpus import VERSIONS
+from tracemark.acts.export import KIND
+from tracemark.gates import plots
 from tracemark.harness.known import versions
 from tracemark.harness.loading import examine
 from tracemark.ledger import params
@@ -29,8 +38,8 @@ from tracemark.ledger.params_file import read_params
 from tracemark.store.annotations import INGESTED
 
 HEADER = """\
-# Made by `tracemark pipeline dvcfile > dvc.yaml`, to be run again after a harness version or a domain came or went;
-# `tracemark pipeline dvcfile --check` compares.
+# Made by `tracemark pipeline dvcfile > dvc.yaml`, to be run again after a harness version, a domain or a candidate of a
+# gate (params.yaml: gates.candidates) came or went; `tracemark pipeline dvcfile --check` compares.
 """
 """The first lines of the file."""
 
@@ -42,6 +51,15 @@ STORE_FOLDERS = (
 )
 """What `ingest` writes."""
 
+EXPORTED = f"traces/annotations/{KIND}"
+"""Where `export-sft` records what it took."""
+
+GATES = "reports/gates"
+"""Where gates write their reports."""
+
+PLOTS = f"{GATES}/plots"
+"""Where the data of the plots is written."""
+
 
 def render(root: Path) -> str:
     """Return the text of `dvc.yaml` for the corpus at `root`, which need not exist yet.
@@ -51,24 +69,39 @@ def render(root: Path) -> str:
         OSError: when the folder of harness versions cannot be listed.
     """
     names = [folder.name for folder in versions(root / VERSIONS)]
-    domains = sorted(path.parent.name for path in (root / "domains").glob("*/play.py"))
     shared = _shared(root)
-    stages: dict[str, Any] = {}
+    file: dict[str, Any] = {"stages": {**_runs(root, names, shared), "ingest": _ingest(shared)}}
     if names:
-        stages["harness"] = {"foreach": list(names), "do": _harness(shared)}
-    for domain in domains if names else ():
-        name = "play" if len(domains) == 1 else f"play-{domain}"
-        stages[name] = {"foreach": list(names), "do": _play(domain, domains, shared)}
-    stages["ingest"] = _ingest(shared)
-    if names:
-        stages["export-sft"] = _export(shared, read_params(root / params.NAME).evaluation_file)
+        told = read_params(root / params.NAME)
+        read = _read(shared, told)
+        candidates = {half: _named(getattr(told.gates.candidates, half)) for half in ("harness", "model")}
+        file["stages"] |= {
+            "export-sft": _export(read),
+            "failures": _failures(read, told),
+            **_gates(read, candidates),
+            "plan": _plan(read),
+        }
+        if reports := [f"{half}-{key}" for half, found in candidates.items() for key in found]:
+            file["plots"] = _plots(reports)
     yaml = YAML()
     yaml.default_flow_style = False
     yaml.width = 120
     yaml.indent(mapping=2, sequence=4, offset=2)
     text = StringIO()
-    yaml.dump({"stages": stages}, text)
+    yaml.dump(file, text)
     return HEADER + text.getvalue()
+
+
+def _runs(root: Path, names: list[str], shared: list[str]) -> dict[str, Any]:
+    """Return the stages that come before the store: the reports of harness versions, and the runs under them."""
+    if not names:
+        return {}
+    domains = sorted(path.parent.name for path in (root / "domains").glob("*/play.py"))
+    stages: dict[str, Any] = {"harness": {"foreach": list(names), "do": _harness(shared)}}
+    for domain in domains:
+        name = "play" if len(domains) == 1 else f"play-{domain}"
+        stages[name] = {"foreach": list(names), "do": _play(domain, domains, shared)}
+    return stages
 
 
 def _shared(root: Path) -> list[str]:
@@ -120,11 +153,108 @@ def _ingest(shared: list[str]) -> dict[str, Any]:
     }
 
 
-def _export(shared: list[str], tasks: str | None) -> dict[str, Any]:
-    decided = ["ledger.jsonl", "params.yaml", *([tasks] if tasks is not None else [])]
+def _read(shared: list[str], told: params.Params) -> list[str]:
+    """Return what every stage behind `ingest` reads: the store, the harnesses and what people decided."""
+    decided = ["ledger.jsonl", params.NAME, *([told.evaluation_file] if told.evaluation_file is not None else [])]
+    return list(dict.fromkeys([*STORE_FOLDERS[:2], *STORE_FOLDERS[3:], VERSIONS, *shared, *decided]))
+
+
+def _export(read: list[str]) -> dict[str, Any]:
     return {
         "cmd": "tracemark export sft --out exports/sft",
         # the manifest names params.yaml and harness_versions by content, so a change of either makes another manifest
-        "deps": list(dict.fromkeys([*STORE_FOLDERS[:2], *STORE_FOLDERS[3:], VERSIONS, *shared, *decided])),
-        "outs": ["exports/sft", _kept("traces/annotations/exports.sft")],
+        "deps": list(read),
+        "outs": ["exports/sft", _kept(EXPORTED)],
     }
+
+
+def _failures(read: list[str], told: params.Params) -> dict[str, Any]:
+    own = told.failures.conditions
+    return {
+        "cmd": "tracemark failures export --out failures",
+        "deps": list(dict.fromkeys([*read, *([own] if own is not None else [])])),
+        "outs": ["failures"],
+    }
+
+
+def _named(candidates: Iterable[str]) -> dict[str, str]:
+    """Return the candidates by names that can stand in the name of a stage and of a file."""
+    found: dict[str, str] = {}
+    for candidate in dict.fromkeys(candidates):
+        key = re.sub("[^A-Za-z0-9_-]+", "-", candidate).strip("-")
+        if not key or key in found:
+            key = f"{key}-{digest.sha256(candidate.encode())[:8]}".strip("-")
+        found[key] = candidate
+    return found
+
+
+def _gates(read: list[str], candidates: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    stages: dict[str, Any] = {}
+    for half, found in candidates.items():
+        if found:
+            # a shell reads the name, and before it DVC, which would fill in `${…}`
+            items = {key: shlex.quote(candidate).replace("${", r"\${") for key, candidate in found.items()}
+            stages[f"gate-{half}"] = {"foreach": items, "do": _gate(half, read)}
+    reports = [f"{GATES}/{half}-{key}.json" for half, found in candidates.items() for key in found]
+    if reports:
+        stages["gate-plots"] = {
+            "cmd": f"tracemark pipeline plots {' '.join(reports)} --out {PLOTS}",
+            "deps": reports,
+            "outs": [
+                {f"{PLOTS}/{name}.json": {"cache": False}} for name in (plots.RELIABILITY, plots.COST, plots.CHANGES)
+            ],
+        }
+    return stages
+
+
+def _gate(half: str, read: list[str]) -> dict[str, Any]:
+    report = f"{GATES}/{half}-${{key}}.json"
+    return {
+        # 1 says that the candidate is rejected, which is an answer; a refusal stops the pipeline
+        "cmd": f"tracemark gate {half} --candidate ${{item}} --out {report} || [ $? -eq 1 ]",
+        # a gate makes sure that no task of the evaluation set is in a training export
+        "deps": [*read, EXPORTED],
+        "metrics": [{report: {"cache": False}}],
+    }
+
+
+def _plan(read: list[str]) -> dict[str, Any]:
+    plan = "reports/plan.jsonl"
+    return {
+        "cmd": f"tracemark plan --out {plan}",
+        # what was exported is not run again
+        "deps": [*read, EXPORTED],
+        "outs": [{plan: {"cache": False}}],
+    }
+
+
+def _plots(reports: list[str]) -> list[dict[str, Any]]:
+    pairs = [plots.ACCEPTED, *reports]
+    pass_all, cost, changes = (f"{PLOTS}/{name}.json" for name in (plots.RELIABILITY, plots.COST, plots.CHANGES))
+    return [
+        {
+            "pass^k against k": {
+                "template": "simple",
+                "x": "k",
+                "y": {pass_all: list(pairs)},
+                "y_label": "pass^k (combinations)",
+            }
+        },
+        {
+            "cost against reliability": {
+                "template": "scatter",
+                "x": "cost_per_success",
+                "x_label": "cost per success (US dollars)",
+                "y": {cost: list(pairs)},
+                "y_label": "pass^k for the greatest k (combinations)",
+            }
+        },
+        {
+            "fixes and breaks": {
+                "template": "bar_horizontal",
+                "x": "tasks",
+                "x_label": "tasks whose score went up, and, below 0, down",
+                "y": {changes: "gate"},
+            }
+        },
+    ]
