@@ -90,6 +90,7 @@ OUTPUTS = """\
 /traces/refused/
 /traces/annotations/
 /exports/
+/failures/
 """
 """Lines of `.gitignore` in a DVC project: what stages write is DVC's, which refuses to take over what git tracks."""
 
