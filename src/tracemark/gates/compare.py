@@ -194,6 +194,22 @@ def counts(cell: Cell, attempts: int, *, open_succeeds: bool) -> dict[str, Count
     }
 
 
+def decide(ups: int, downs: int, p: float, level: float, *, clean: bool) -> dict[Policy, Decision]:
+    """Return what each policy says of the numbers alone.
+
+    Args:
+        ups: tasks whose score went up.
+        downs: tasks whose score went down.
+        p: one-sided exact sign test of these.
+        level: the largest p at which `significant` accepts.
+        clean: whether no result of the candidate is missing and none waits for a re-run.
+    """
+    return {
+        Policy.SIGNIFICANT: _significant(ups, downs, p, level),
+        Policy.COTRACE: _cotrace(ups, downs, clean=clean),
+    }
+
+
 def _measured(incumbent: Cell, candidate: Cell, terms: Terms, reused: int) -> Measured:
     number = wanted(incumbent, candidate, terms)
     before = counts(incumbent, number, open_succeeds=True)
@@ -212,10 +228,7 @@ def _measured(incumbent: Cell, candidate: Cell, terms: Terms, reused: int) -> Me
         clean=clean,
         incumbent=figures[0],
         candidate=figures[1],
-        decisions={
-            Policy.SIGNIFICANT: _significant(ups, downs, p, terms.level),
-            Policy.COTRACE: _cotrace(ups, downs, clean=clean),
-        },
+        decisions=decide(ups, downs, p, terms.level, clean=clean),
         conditions=_conditions(terms, before, after, figures, reused),
     )
 
