@@ -213,7 +213,7 @@ def _gate(half: str, read: list[str]) -> dict[str, Any]:
         # 1 says that the candidate is rejected, which is an answer; a refusal stops the pipeline
         "cmd": f"tracemark gate {half} --candidate ${{item}} --out {report} || [ $? -eq 1 ]",
         # a gate makes sure that no task of the evaluation set is in a training export
-        "deps": [*read, EXPORTED],
+        "deps": [*read, "exports/sft", EXPORTED],
         "metrics": [{report: {"cache": False}}],
     }
 
