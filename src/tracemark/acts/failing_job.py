@@ -101,7 +101,7 @@ class FailingResult:
         """Take in what was counted of other traces."""
         self.routed.update(other.routed)
         for log, clusters in other.clusters.items():
-            self.clusters[log] = self.clusters.get(log, Clusters()).merge(clusters)
+            self.clusters.setdefault(log, Clusters()).take(clusters)
         for log, evidence in other.evidence.items():
             self.evidence.setdefault(log, Counter()).update(evidence)
         for place, paths in other.spools.items():

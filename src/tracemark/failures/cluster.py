@@ -10,7 +10,8 @@ Invariants:
 - memory is bounded. Tasks are kept by the `TASKS` smallest digests of their names: up to so many tasks the number is
   exact, beyond it is the usual estimate from the largest kept digest (standard error about 3 %, and said to be one). Of
   clusters the `CLUSTERS` smallest ids are kept, each complete; traces of the others are counted as `left_out`. So a
-  collection holds at most CLUSTERS × (TASKS names + one masked line + three ids), whatever it is fed.
+  collection holds at most CLUSTERS × (TASKS names + one masked line + three ids), and up to twice that while it
+  counts, whatever it is fed.
 """
 
 from __future__ import annotations
@@ -221,18 +222,20 @@ class Clusters:
             if found is None:
                 found = self._found[name] = _Counting(seen.fingerprint, seen.tool, seen.masked)
             found.add(seen)
-            self._bound()
+            # to look for the largest ids at each new one would take a time that grows with their number
+            self._bound(self._limit)
         return name
 
     def merge(self, other: Clusters) -> Clusters:
         """Return both counted together; they must share no trace."""
         together = Clusters(min(self._limit, other._limit))
-        together._take(self)
-        together._take(other)
+        together.take(self)
+        together.take(other)
         return together
 
-    def _take(self, part: Clusters) -> None:
-        """Add all that another collection counted."""
+    def take(self, part: Clusters) -> None:
+        """Add all that another collection counted, with which this one shares no trace; `part` stays as it is."""
+        part._bound()
         limit, runs, found = part._below, part._runs, part._found
         self._sightings += part._sightings
         if limit is not None and (self._below is None or limit < self._below):
@@ -249,10 +252,12 @@ class Clusters:
 
     def __iter__(self) -> Iterator[Cluster]:
         """Give the clusters, the most frequent first and those of one count by id."""
+        self._bound()
         values = [(name, counting.value()) for name, counting in self._found.items()]
         return iter([value for _, value in sorted(values, key=lambda each: (-each[1].traces, each[0]))])
 
     def __len__(self) -> int:
+        self._bound()
         return len(self._found)
 
     def __eq__(self, other: object) -> bool:
@@ -265,6 +270,7 @@ class Clusters:
     @property
     def left_out(self) -> int:
         """Traces whose clusters are not remembered, because there were too many clusters."""
+        self._bound()
         return self._sightings - sum(counting.traces for counting in self._found.values())
 
     def runs(self, fingerprint: str | None) -> int:
@@ -279,11 +285,13 @@ class Clusters:
     def _counted(self) -> tuple[object, ...]:
         return list(self), self._runs, self._sightings, self._limit, self._below
 
-    def _bound(self) -> None:
+    def _bound(self, slack: int = 0) -> None:
         """Forget the clusters of the largest ids when there are too many; what is forgotten never comes back."""
-        while len(self._found) > self._limit:
-            self._below = max(self._found)
-            del self._found[self._below]
+        if len(self._found) > self._limit + slack:
+            names = sorted(self._found)
+            self._below = names[self._limit]
+            for name in names[self._limit :]:
+                del self._found[name]
 
 
 def _instant(text: str | None) -> Seen | None:
