@@ -186,9 +186,21 @@ def test_a_plot_draws_what_a_stage_writes(tmp_path: Path) -> None:
     version(tmp_path, "a")
     candidates(tmp_path, ["b"], ["m@2"])
     drawn = YAML(typ="safe").load(dvcfile.render(tmp_path))["plots"]
-    files = {file: columns for plot in drawn for entry in plot.values() for file, columns in entry["y"].items()}
-    assert sorted(files) == sorted(outs(expanded(tmp_path)["gate-plots"]))
-    assert files["reports/gates/plots/pass-all.json"] == ["accepted", "harness-b", "model-m-2"]
+    names = [name for plot in drawn for name in plot]
+    files = [(file, columns) for plot in drawn for entry in plot.values() for file, columns in entry["y"].items()]
+    assert {file for file, _ in files} == set(outs(expanded(tmp_path)["gate-plots"]))
+    assert names == [
+        "pass^k against k: harness",
+        "cost against reliability: harness",
+        "pass^k against k: model",
+        "cost against reliability: model",
+        "fixes and breaks",
+    ]
+    assert [columns for _, columns in files] == [
+        *[["accepted", "harness-b"]] * 2,
+        *[["accepted", "model-m-2"]] * 2,
+        "gate",
+    ]
 
 
 def test_installing_is_no_stage(tmp_path: Path) -> None:

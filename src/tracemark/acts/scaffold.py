@@ -91,8 +91,10 @@ OUTPUTS = """\
 /traces/annotations/
 /exports/
 /failures/
+/dvc_plots/
 """
-"""Lines of `.gitignore` in a DVC project: what stages write is DVC's, which refuses to take over what git tracks."""
+"""Lines of `.gitignore` in a DVC project: what stages write is DVC's, which refuses to take over what git tracks; and
+the pictures of `dvc plots`."""
 
 
 @dataclass(frozen=True)

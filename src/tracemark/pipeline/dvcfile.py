@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -81,11 +81,12 @@ def render(root: Path) -> str:
             **_gates(read, candidates),
             "plan": _plan(read),
         }
-        if reports := [f"{half}-{key}" for half, found in candidates.items() for key in found]:
-            file["plots"] = _plots(reports)
+        if any(candidates.values()):
+            file["plots"] = list(_plots(candidates))
     yaml = YAML()
     yaml.default_flow_style = False
-    yaml.width = 120
+    # a line that is broken ends with a space
+    yaml.width = 10_000
     yaml.indent(mapping=2, sequence=4, offset=2)
     text = StringIO()
     yaml.dump(file, text)
@@ -228,33 +229,35 @@ def _plan(read: list[str]) -> dict[str, Any]:
     }
 
 
-def _plots(reports: list[str]) -> list[dict[str, Any]]:
-    pairs = [plots.ACCEPTED, *reports]
+def _plots(candidates: Mapping[str, Iterable[str]]) -> Iterator[dict[str, Any]]:
+    """Yield the plots: two for each half with candidates, as DVC tells only a few pairs apart, and one of all."""
     pass_all, cost, changes = (f"{PLOTS}/{name}.json" for name in (plots.RELIABILITY, plots.COST, plots.CHANGES))
-    return [
-        {
-            "pass^k against k": {
+    for half, found in candidates.items():
+        pairs = [plots.ACCEPTED, *(f"{half}-{key}" for key in found)]
+        if len(pairs) == 1:
+            continue
+        yield {
+            f"pass^k against k: {half}": {
                 "template": "simple",
                 "x": "k",
                 "y": {pass_all: list(pairs)},
                 "y_label": "pass^k (combinations)",
             }
-        },
-        {
-            "cost against reliability": {
+        }
+        yield {
+            f"cost against reliability: {half}": {
                 "template": "scatter",
                 "x": "cost_per_success",
                 "x_label": "cost per success (US dollars)",
                 "y": {cost: list(pairs)},
                 "y_label": "pass^k for the greatest k (combinations)",
             }
-        },
-        {
-            "fixes and breaks": {
-                "template": "bar_horizontal",
-                "x": "tasks",
-                "x_label": "tasks whose score went up, and, below 0, down",
-                "y": {changes: "gate"},
-            }
-        },
-    ]
+        }
+    yield {
+        "fixes and breaks": {
+            "template": "bar_horizontal",
+            "x": "tasks",
+            "x_label": "tasks whose score went up, and, below 0, down",
+            "y": {changes: "gate"},
+        }
+    }
