@@ -147,7 +147,7 @@ class LedgerChainError(TracemarkError):
 
 
 class ExportRefusedError(TracemarkError):
-    """An export would break its own rules; nothing was written."""
+    """An export, or a comparison that a gate is asked for, would break its own rules; nothing was written."""
 
     exit_code = 40
-    meaning = "export refused"
+    meaning = "refused: an export, or what a gate is to compare"

@@ -216,3 +216,24 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(atif_repair, "raise_version", reading)
 
     return read_as
+
+
+@pytest.fixture(scope="session")
+def _measured(_pattern: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("measured") / "corpus"
+    shutil.copytree(_pattern, root)
+    from .evaluated import measured
+
+    measured(root)
+    return root
+
+
+@pytest.fixture
+def bench(_measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A corpus in which pairs were evaluated, see `evaluated.measured`."""
+    from .evaluated import Bench
+
+    root = tmp_path / "corpus"
+    shutil.copytree(_measured, root)
+    monkeypatch.chdir(root)
+    return Bench(root)

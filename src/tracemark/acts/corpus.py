@@ -35,6 +35,7 @@ from tracemark.harness.observed import PREFIX
 from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
 from tracemark.ledger.chain import Chain
+from tracemark.ledger.pair import CONFLICTS
 from tracemark.ledger.params import Params
 from tracemark.ledger.params_file import read_params
 from tracemark.ledger.state import LedgerState, state
@@ -163,8 +164,13 @@ class Corpus:
 
     def acceptance_findings(self) -> list[Finding]:
         """Return what keeps it open which harness is accepted: params.yaml or two branches against the ledger."""
-        undecided = [problem for problem in self.decisions.conflicts if problem.code == "ledger-accept-conflict"]
+        undecided = [problem for problem in self.decisions.conflicts if problem.code == CONFLICTS["harness"]]
         return [*undecided, *params.accepted_findings(self.params, self.decisions)]
+
+    def model_findings(self) -> list[Finding]:
+        """Return what keeps it open which model is accepted: params.yaml or two branches against the ledger."""
+        undecided = [problem for problem in self.decisions.conflicts if problem.code == CONFLICTS["model"]]
+        return [*undecided, *params.model_findings(self.params, self.decisions)]
 
     def equivalents(self) -> frozenset[str]:
         """Return the accepted fingerprint and its declared equivalents.

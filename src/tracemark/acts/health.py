@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.equivalence import derived_again
+from tracemark.acts.gate_log import evidence_held
 from tracemark.acts.harnesses import accepted_apart, declared, twice
 from tracemark.acts.pinned import unpinned
 from tracemark.acts.pulled import not_pulled
@@ -82,6 +83,9 @@ def check(root: Path) -> CheckReport:
         equivalences = derived_again(corpus)
         findings += equivalences.findings
         proved += equivalences.proved
+        held = evidence_held(corpus)
+        findings += held.findings
+        proved += held.proved
         findings += _further(findings, check_decisions(Layout(root), corpus.store_decisions))
         findings += _further(findings, check_disputes(Layout(root), corpus.store_decisions))
     findings += _params(corpus, decided=not problems)
@@ -139,7 +143,10 @@ def _fingerprint_of(value: JSON) -> str:
 def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
     """Return what is wrong with params.yaml; what the ledger says is held against it only when that is `decided`."""
     try:
-        found = list(params.accepted_findings(corpus.params, corpus.decisions)) if decided else []
+        found: list[Finding] = []
+        if decided:
+            found += params.accepted_findings(corpus.params, corpus.decisions)
+            found += params.model_findings(corpus.params, corpus.decisions)
         accepted = corpus.accepted
     except ParamsError as error:
         return [finding("params-unusable", error.where or params.NAME, error.message, error.hint)]

@@ -108,12 +108,16 @@ def plan(root: Path, options: PlanOptions) -> PlanReport:
     """
     if options.out is not None:
         require_elsewhere(root, options.out, "reports/plan.jsonl")
-    corpus = Corpus(root)
+    return planned(Corpus(root), options)
+
+
+def planned(corpus: Corpus, options: PlanOptions) -> PlanReport:
+    """Return what to run next in a corpus, which may be one as it would be after a decision; see `plan`."""
     require_pulled(corpus)
     require_accepted(corpus)
     wanted = _wanted(corpus.params, options.runs)
     listed = [] if options.tasks is None else _listed(options.tasks)
-    with open_store(root) as store:
+    with open_store(corpus.root) as store:
         counts = _counted(corpus, store)
         stored = store.tasks()
         beside = tuple(store.findings)

@@ -43,6 +43,8 @@ GROUPS: dict[str, str] = {
     "traces": "List, show and search stored traces.",
     "export": "Write training sets of one harness, or traces for other tools.",
     "failures": "List, show and write out failures that recur.",
+    "gate": "Judge harness and model apart, and install what is better.",
+    "model": "Accept a model.",
     "pipeline": "Generate the DVC pipeline and the data of its plots.",
 }
 
@@ -68,6 +70,13 @@ COMMANDS: dict[str, Entry] = {
     "failures list": Entry("List failures that recur, the most frequent first.", _BOTH),
     "failures show": Entry("Show one cluster of failures, or where one trace goes and why.", _BOTH),
     "failures export": Entry("Write the failure log of the accepted harness.", (*_BOTH, ExportRefusedError)),
+    "gate harness": Entry("Judge a harness against the accepted one.", (*_BOTH, ExportRefusedError)),
+    "gate model": Entry("Judge a model against the accepted one.", (*_BOTH, ExportRefusedError)),
+    "gate attribute": Entry("Tell what a new harness and a new model each bring.", (*_BOTH, ExportRefusedError)),
+    "gate freeze": Entry("Freeze the evaluation set.", _LEDGER),
+    "gate log": Entry("List the decisions about the accepted pair, and what of their evidence holds.", _LEDGER),
+    "gate rollback": Entry("Return to an earlier pair.", _LEDGER),
+    "model accept": Entry("Make a model the accepted one.", _BOTH),
     "check": Entry("Check the corpus, changing nothing.", _STORE),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
     "retract": Entry("Take a trace out of every later export.", _BOTH),

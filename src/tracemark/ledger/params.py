@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
+from tracemark import digest
 from tracemark.findings import Finding, finding
 from tracemark.importers.base import Limits
 from tracemark.ledger.pair import CONFLICTS, label
@@ -167,6 +168,16 @@ class Params:
     """What the failure log is told."""
     plan: PlanParams = field(default_factory=PlanParams)
     """What `plan` is told."""
+
+
+def digest_of(params: Params) -> str:
+    """Return a digest of all that `params.yaml` tells but the accepted pair, defaults filled in.
+
+    So a decision can name what it was made under, and the decision itself changes nothing of that.
+    """
+    told = asdict(params)
+    del told["accepted"]
+    return digest.of({**told, "evaluation": sorted(params.evaluation)})
 
 
 def accepted_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]:

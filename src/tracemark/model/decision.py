@@ -173,7 +173,7 @@ class GateEvidence(Value):
     traces: TracesOf
     """Digests of the lists of traces that were compared."""
     params: Digest
-    """SHA-256 of `params.yaml` as it was."""
+    """SHA-256 of the canonical JSON of all that `params.yaml` told but the accepted pair, defaults filled in."""
     evaluation: Digest
     """Digest under which the evaluation set was frozen."""
     policy: Literal["significant", "cotrace"]

@@ -5,7 +5,7 @@ Like `check`, it opens no store and changes nothing; where the catalogue cannot 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 
 from tracemark.errors import IntegrityError
@@ -48,6 +48,22 @@ def stored_tasks(layout: Layout) -> tuple[set[tuple[str, str | None]], list[Find
         catalogue = Asked.open(layout, opened)
         tasks: set[tuple[str, str | None]] = catalogue.ask(Reader.tasks, set())
         return tasks, catalogue.findings
+
+
+def stored_records(layout: Layout, traces: Collection[str]) -> tuple[dict[str, str], list[Finding]]:
+    """Return the digest of the raw record of each of some traces that is stored, and why the catalogue cannot say.
+
+    Args:
+        layout: the corpus.
+        traces: ids, 64 hexadecimal digits each.
+    """
+
+    def records(reader: Reader) -> dict[str, str]:
+        return {one.row.trace_id: one.row.raw_digest for one in reader.lookup(map(bytes.fromhex, traces))}
+
+    with ExitStack() as opened:
+        catalogue = Asked.open(layout, opened)
+        return catalogue.ask(records, {}), catalogue.findings
 
 
 def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:

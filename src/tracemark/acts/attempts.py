@@ -1,0 +1,98 @@
+"""Evaluation traces as the attempts that a gate compares.
+
+Invariants:
+- a trace's bytes are proved to give its id, and what the catalogue says of it is held against its line, before anything
+  is believed;
+- what was stated later of a run (its model, its grader, its outcome) counts as what its line says does;
+- a cost that is not known is None, and never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tracemark import digest
+from tracemark.exporters.evaluation import qualified
+from tracemark.exporters.head import head_in, require_same
+from tracemark.gates.cell import Attempt, Model
+from tracemark.store.row import trajectory_of
+from tracemark.store.selection import State
+from tracemark.store.state import join
+from tracemark.store.store import Store
+
+
+def attempts_of(store: Store, states: Iterable[State], same: Mapping[str, str]) -> Iterator[Attempt]:
+    """Yield traces as attempts.
+
+    Args:
+        store: the open store.
+        states: the traces as they stand, in the order in which the store gave them; each has a task.
+        same: the fingerprint under which traces of a declared equivalent count; of others it is their own.
+
+    Raises:
+        IntegrityError: when a trace is damaged, or is not what its id, or the catalogue, says.
+    """
+    known = list(states)
+    restated = {state.trace_id for state in known if state.restated}
+    changed = restated | store.annotated([state.trace_id for state in known])
+    said = store.statements(changed) if changed else {}
+    store.require_true(restated)
+    for state, line in store.lines(known):
+        trace = state.trace_id
+        require_same(line, trace, head_in(state))
+        trajectory_of(line, trace)
+        value = digest.load_canonical(line)
+        run, outcome = value["run"], value["outcome"]
+        if trace in said:
+            joined = join(said[trace])
+            run, outcome = joined.run, joined.outcome
+        yield Attempt(
+            trace=trace,
+            task=str(qualified(state.row.task, state.row.domain)),
+            attempt=state.row.attempt,
+            status=state.row.status,
+            grader=_grader(outcome),
+            cost=cost_of(value["trajectory"]),
+            evidence=state.row.evidence,
+            model=model_of(run),
+            fingerprint=same.get(state.row.fingerprint or "", state.row.fingerprint),
+        )
+
+
+def model_of(run: Mapping[str, Any]) -> Model:
+    """Return the model half of a run, with its sampling parameters as text; None in it is what nobody says."""
+    said = run.get("model") or {}
+    sampling = run.get("sampling")
+    return Model(
+        name=said.get("name"),
+        revision=said.get("revision"),
+        chat_template=said.get("chat_template"),
+        tokenizer=said.get("tokenizer"),
+        server=said.get("server"),
+        sampling=digest.canonical(sampling).decode("utf-8") if sampling else None,
+    )
+
+
+def cost_of(trajectory: Mapping[str, Any]) -> float | None:
+    """Return what a run cost in US dollars: its own total, else the sum over its steps; None when it is not known.
+
+    Steps without a call of a model cost nothing. One step whose cost is not known makes the whole unknown, and so does
+    an embedded sub-agent of unknown cost.
+    """
+    total = (trajectory.get("final_metrics") or {}).get("total_cost_usd")
+    if total is not None:
+        return float(total)
+    costs: list[float | None] = [
+        (step.get("metrics") or {}).get("cost_usd")
+        for step in trajectory.get("steps") or ()
+        if step.get("source") == "agent" and step.get("llm_call_count") != 0
+    ]
+    costs += [cost_of(one) for one in trajectory.get("subagent_trajectories") or ()]
+    known = [float(cost) for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
+
+
+def _grader(outcome: Mapping[str, Any]) -> tuple[str, str | None] | None:
+    grader = outcome.get("grader")
+    return (str(grader["name"]), grader.get("version")) if grader and grader.get("name") else None

@@ -1,0 +1,200 @@
+"""Evaluations in the store: the traces of the evaluation set's tasks, as cells that gates compare.
+
+Invariants:
+- retracted, superseded, contested and mixed traces, and those that are no whole run of the agent, are never counted;
+  those of a pair that is asked for are named;
+- a trace belongs to a pair by the fingerprint under which it counts (that of a declared equivalent too). One that
+  carries the harness's name and counts under none, because its content contradicts that, is kept as an attempt, so that
+  the gate refuses it by name and nobody wonders where it went;
+- each trace is read once, however many cells it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tracemark.acts.attempts import attempts_of
+from tracemark.acts.corpus import Corpus
+from tracemark.exporters.evaluation import for_evaluation
+from tracemark.findings import Finding, finding
+from tracemark.gates.cell import Attempt, Cell, Model, Pair, distinct_harnesses, distinct_models, freshest
+from tracemark.model.decision import Kind
+from tracemark.store.row import TraceRow
+from tracemark.store.selection import Selection, State
+from tracemark.store.store import Store
+
+_SHOWN = 5
+
+LEFT_OUT = {
+    "retracted": "evaluation-replaced",
+    "superseded": "evaluation-replaced",
+    "contested": "evaluation-left-out",
+    "mixed": "evaluation-left-out",
+    "no whole run": "evaluation-left-out",
+}
+"""Why a trace is not counted, in the order in which reasons are looked for, with the code of the finding."""
+
+
+class Asked(NamedTuple):
+    """A model as it was asked for."""
+
+    label: str
+    """`NAME` or `NAME@REVISION`."""
+    claimed: Model | None = None
+    """What is known of it, where the ledger accepted it; None when only the label says which is meant."""
+
+    def means(self, row: TraceRow) -> bool:
+        """Return whether a trace was made by this model, by name and, where the label has one, by revision."""
+        return self.label == row.model or (row.revision is not None and self.label == f"{row.model}@{row.revision}")
+
+
+def accepted_model(corpus: Corpus) -> Asked | None:
+    """Return the accepted model as the ledger has it; None when none is accepted."""
+    label, model = corpus.params.accepted.model, corpus.decisions.model
+    return None if label is None or model is None else Asked(label, Model(**model))
+
+
+class Evaluations:
+    """All evaluation traces of a corpus.
+
+    Args:
+        corpus: the corpus.
+        store: its open store, which must not change meanwhile (`Store.unchanging`).
+    """
+
+    def __init__(self, corpus: Corpus, store: Store) -> None:
+        self.findings: list[Finding] = []
+        """What was left out of the cells that were asked for."""
+        self._corpus = corpus
+        self._store = store
+        self._known: dict[str, Attempt] = {}
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """Every trace whose task is in the evaluation set, as it stands."""
+        evaluation = self._corpus.params.evaluation
+        wanted = Selection(superseded=True)
+        return tuple(
+            state
+            for state in self._store.select(wanted, self._corpus.store_decisions)
+            if state.row.task is not None and for_evaluation(state.row.task, state.row.domain, evaluation)
+        )
+
+    @cached_property
+    def used(self) -> frozenset[str]:
+        """Ids of the traces on which decisions rest that installed a candidate: they were chosen for being good."""
+        return frozenset(
+            trace
+            for entry in self._corpus.decisions.history
+            if entry.decision.kind == Kind.INSTALL
+            for trace in (entry.decision.evidence or {}).get("accepted_traces") or ()
+        )
+
+    def cell(self, fingerprint: str, model: Asked, *, incumbent: bool = False) -> Cell:
+        """Return the evaluation of a pair; what is left out of it is a finding.
+
+        Args:
+            fingerprint: the harness.
+            model: the model.
+            incumbent: whether traces that installed it give way to a whole evaluation that did not.
+        """
+        states = []
+        left: dict[str, list[str]] = {}
+        for state in self.states:
+            if not (self._belongs(state.row, fingerprint) and model.means(state.row)):
+                continue
+            reason = why_left_out(state)
+            if reason is None:
+                states.append(state)
+            else:
+                left.setdefault(reason, []).append(state.trace_id)
+        self._note(left, fingerprint, model)
+        attempts: tuple[Attempt, ...] = tuple(self._attempts(states, fingerprint))
+        if incumbent:
+            attempts = freshest(attempts, self.used, self._corpus.params.evaluation_attempts)
+        harness = self._corpus.by_fingerprint.get(fingerprint)
+        components = dict(harness.identity.components) if harness is not None else None
+        return Cell.of(Pair(fingerprint, model.claimed or _claimed(model.label, attempts)), attempts, components)
+
+    def harness_candidates(self, incumbent: str, model: Asked) -> int:
+        """Return how many harnesses but the incumbent have evaluation traces that count, made by a model."""
+        same = self._same(incumbent)
+        made = (
+            Attempt(trace="", task="", attempt=None, status="", fingerprint=same.get(one.fingerprint, one.fingerprint))
+            for one in self._counted()
+            if one.fingerprint is not None and model.means(one)
+        )
+        return distinct_harnesses(made, incumbent)
+
+    def model_candidates(self, incumbent: Model, fingerprint: str) -> int:
+        """Return how many models but the incumbent have evaluation traces that count, made under a harness."""
+        group = self._corpus.decisions.equivalent_to(fingerprint)
+        states = [one for one in self.states if why_left_out(one) is None and one.row.fingerprint in group]
+        return distinct_models(self._attempts(states, fingerprint), incumbent)
+
+    def models(self, model: Asked) -> set[Model]:
+        """Return every model that a name means, as its evaluation traces that count name it, under any harness."""
+        states = [one for one in self.states if why_left_out(one) is None and model.means(one.row)]
+        return {attempt.model for attempt in self._attempts(states, "")}
+
+    def _counted(self) -> Iterator[TraceRow]:
+        return (state.row for state in self.states if why_left_out(state) is None)
+
+    def _belongs(self, row: TraceRow, fingerprint: str) -> bool:
+        if row.fingerprint is not None:
+            return row.fingerprint in self._corpus.decisions.equivalent_to(fingerprint)
+        return row.harness is not None and row.harness == self._corpus.name_of(fingerprint)
+
+    def _same(self, fingerprint: str) -> Mapping[str, str]:
+        return dict.fromkeys(self._corpus.decisions.equivalent_to(fingerprint), fingerprint)
+
+    def _attempts(self, states: Iterable[State], fingerprint: str) -> Iterator[Attempt]:
+        chosen = list(states)
+        unread = [state for state in chosen if state.trace_id not in self._known]
+        self._known.update((one.trace, one) for one in attempts_of(self._store, unread, {}))
+        same = self._same(fingerprint)
+        for state in chosen:
+            one = self._known[state.trace_id]
+            yield one._replace(fingerprint=same.get(one.fingerprint or "", one.fingerprint))
+
+    def _note(self, left: Mapping[str, list[str]], fingerprint: str, model: Asked) -> None:
+        name = self._corpus.name_of(fingerprint) or fingerprint
+        for reason, code in LEFT_OUT.items():
+            if traces := left.get(reason):
+                shown = ", ".join(trace[:12] for trace in traces[:_SHOWN]) + (", …" if len(traces) > _SHOWN else "")
+                message = f"evaluation traces that are not counted, since they are {reason}: {len(traces)} ({shown})"
+                hint = f"tracemark audit {traces[0][:12]} shows why"
+                self.findings.append(finding(code, f"{name} with {model.label}", message, hint))
+
+
+def why_left_out(state: State) -> str | None:
+    """Return the first reason not to count a trace, one of `LEFT_OUT`; None when it counts."""
+    row = state.row
+    reasons = {
+        "retracted": state.retracted,
+        "superseded": bool(state.superseded_by),
+        "contested": state.contested,
+        "mixed": row.mixed,
+        "no whole run": row.role is not None or row.demonstration,
+    }
+    return next((name for name, holds in reasons.items() if holds), None)
+
+
+def _claimed(label: str, attempts: Iterable[Attempt]) -> Model:
+    """Return what a label claims of a model: its name and, where attempts prove it to have one, its revision."""
+    for one in attempts:
+        return Model(one.model.name) if one.model.name == label else Model(one.model.name, one.model.revision)
+    return named_model(label)
+
+
+def named_model(label: str) -> Model:
+    """Return the model that a label names where no trace tells where its revision begins: after the last `@`."""
+    name, at, revision = label.rpartition("@")
+    return Model(name, revision) if at and name and revision else Model(label)
+
+
+def as_half(model: Model) -> dict[str, Any]:
+    """Return a model as decisions hold it."""
+    return model._asdict()

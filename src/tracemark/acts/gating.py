@@ -1,0 +1,353 @@
+"""`gate harness`, `gate model` and `gate attribute`: what evaluation traces in the store say of a candidate.
+
+The comparison itself is the business of `tracemark.gates`; here its cells are read from the store, and its terms from
+params.yaml and the ledger.
+
+Invariants:
+- a candidate is compared with the accepted half under the accepted other half, or with a model that is named;
+- nothing is judged on a set that was not frozen, or was changed since;
+- judging writes nothing but the report that was asked for: what follows from it is decided in `acts.installing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tracemark import digest
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.evaluation import Asked, Evaluations, accepted_model
+from tracemark.acts.export import require_whole
+from tracemark.acts.export_place import require_elsewhere
+from tracemark.acts.leaks import leaks
+from tracemark.acts.pulled import require_pulled
+from tracemark.durable import make_folder, write_atomic
+from tracemark.errors import ExportRefusedError, UsageError
+from tracemark.exporters.evaluation import unmatched
+from tracemark.findings import Finding, Report
+from tracemark.gates.attribution import Four, attribute
+from tracemark.gates.cell import Cell
+from tracemark.gates.compare import Comparison, compare
+from tracemark.gates.refusal import Reason, Refusal
+from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
+from tracemark.gates.terms import Conditions, Half, Policy, Terms
+from tracemark.model.gate import AttributionReport, GateReport
+from tracemark.store.store import Store
+
+EXAMPLE = "reports/gates/NAME.json"
+"""Where a report may be written, for hints."""
+
+FREEZE = "tracemark gate freeze --reason TEXT"
+"""The command that freezes the evaluation set."""
+
+_CODES = {"accept": 0, "reject": 1, "refused": ExportRefusedError.exit_code}
+
+
+@dataclass(frozen=True)
+class GateAnswer(Report):
+    """What a gate says of a candidate; the exit code is 0 when it accepts, 1 when it rejects, 40 when it refuses."""
+
+    verdict: str
+    """`accept` or `reject`, by the policy in force and all conditions; `refused` when nothing can be compared."""
+    half: str
+    """The half that was judged: `harness` or `model`."""
+    said: tuple[str, ...]
+    """The report in words, the most important first."""
+    digest: str
+    """SHA-256 of the report's canonical JSON; the ledger names the report by it."""
+    report: dict[str, Any]
+    """The report (`tracemark/gate/1`)."""
+    out: str | None
+    """The file that holds the report; None when none was asked for."""
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 when the candidate is accepted, 1 when it is rejected, 40 when the comparison is refused."""
+        return _CODES[self.verdict]
+
+
+@dataclass(frozen=True)
+class AttributeAnswer(Report):
+    """Which half brought what; the exit code is 40 when the four evaluations cannot be compared."""
+
+    said: tuple[str, ...]
+    """The report in words."""
+    digest: str
+    """SHA-256 of the report's canonical JSON."""
+    report: dict[str, Any]
+    """The report (`tracemark/attribution/1`)."""
+    out: str | None
+    """The file that holds the report; None when none was asked for."""
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 when the effects are told, 40 when the comparison is refused."""
+        return ExportRefusedError.exit_code if self.report["refusals"] else 0
+
+
+class Judged(NamedTuple):
+    """A comparison with everything around it."""
+
+    comparison: Comparison
+    """The comparison."""
+    report: GateReport
+    """Its stored form."""
+    model: Asked | None
+    """The other half, where a harness was judged; None where a model was."""
+    findings: tuple[Finding, ...]
+    """What was left out, and what a reader should know."""
+
+
+def gate_harness(root: Path, candidate: str, model: str | None = None, out: Path | None = None) -> GateAnswer:
+    """Judge a harness against the accepted one, both with one model.
+
+    Args:
+        root: the corpus.
+        candidate: a harness by name or fingerprint.
+        model: the model that played, `NAME` or `NAME@REVISION`; None for the accepted one.
+        out: the file that takes the report; None writes none.
+
+    Raises:
+        ExportRefusedError: when no harness is accepted, or it is open which half is.
+        UsageError: when no model is accepted and none is named, or `out` lies where the corpus keeps what it reads.
+        UnknownNameError: when nothing answers to `candidate`.
+        NotPulledError: when data that dvc.lock pins is not on disk.
+        IntegrityError: when a trace that must be read is damaged.
+    """
+    corpus = Corpus(root)
+    with judging(corpus, out) as store:
+        judged = judge_harness(corpus, store, candidate, model)
+    return GateAnswer(**answer(judged, out, corpus))
+
+
+def gate_model(root: Path, candidate: str, out: Path | None = None) -> GateAnswer:
+    """Judge a model against the accepted one, both under the accepted harness.
+
+    Args:
+        root: the corpus.
+        candidate: the model, `NAME` or `NAME@REVISION`.
+        out: the file that takes the report; None writes none.
+
+    Raises:
+        ExportRefusedError: when no harness or no model is accepted, or it is open which one is.
+        UsageError: when `out` lies where the corpus keeps what it reads.
+        NotPulledError: when data that dvc.lock pins is not on disk.
+        IntegrityError: when a trace that must be read is damaged.
+    """
+    corpus = Corpus(root)
+    with judging(corpus, out) as store:
+        judged = judge_model(corpus, store, candidate)
+    return GateAnswer(**answer(judged, out, corpus))
+
+
+def gate_attribute(root: Path, harness: str, model: str, out: Path | None = None) -> AttributeAnswer:
+    """Tell what a new harness and a new model each bring, from the evaluations of all four pairs.
+
+    Args:
+        root: the corpus.
+        harness: the new harness, by name or fingerprint; the old one is the accepted one.
+        model: the new model, `NAME` or `NAME@REVISION`; the old one is the accepted one.
+        out: the file that takes the report; None writes none.
+
+    Raises:
+        ExportRefusedError: when no harness or no model is accepted, or it is open which one is.
+        UnknownNameError: when nothing answers to `harness`.
+        UsageError: when `out` lies where the corpus keeps what it reads.
+        NotPulledError: when data that dvc.lock pins is not on disk.
+        IntegrityError: when a trace that must be read is damaged.
+    """
+    corpus = Corpus(root)
+    with judging(corpus, out) as store:
+        old, incumbent = require_pair(corpus)
+        new, asked = corpus.resolve(harness), Asked(model)
+        found = Evaluations(corpus, store)
+        cells = Four(
+            found.cell(old, incumbent),
+            found.cell(new.fingerprint, incumbent),
+            found.cell(old, asked),
+            found.cell(new.fingerprint, asked),
+        )
+        terms, notes = _terms(corpus, store, Half.MODEL, found, 1)
+        told = attribute(cells, terms)
+        if extra := _unfrozen(corpus):
+            told = replace(told, refusals=_once((*extra, *told.refusals)), effects=None, tasks=0, attempts=0, scores=())
+        report = attributed(told)
+        findings = (*corpus.namesakes(harness, new), *found.findings, *notes, *store.findings)
+    _write(out, report)
+    members = report.model_dump(mode="json")
+    return AttributeAnswer(findings, tuple(attribution_words(report)), digest_of(report), members, _named(out))
+
+
+@contextmanager
+def judging(corpus: Corpus, out: Path | None) -> Iterator[Store]:
+    """Give the store of a corpus, all of it on disk, as it stands at one moment, for the time of a `with` block.
+
+    Args:
+        corpus: the corpus.
+        out: the file that takes the report, which must not lie where the corpus keeps what it reads; None for none.
+    """
+    if out is not None:
+        require_elsewhere(corpus.root, out, EXAMPLE)
+    require_pulled(corpus)
+    with open_store(corpus.root) as store:
+        require_whole(store)
+        with store.unchanging():
+            yield store
+
+
+def judge_harness(corpus: Corpus, store: Store, candidate: str, model: str | None) -> Judged:
+    """Compare a harness with the accepted one; see `gate_harness`."""
+    accepted = _require_harness(corpus)
+    harness = corpus.resolve(candidate)
+    asked = _model_asked(corpus, model)
+    found = Evaluations(corpus, store)
+    incumbent = found.cell(accepted, asked, incumbent=True)
+    # one that was declared equivalent counts as the accepted one, and there is nothing to compare
+    declared = harness.fingerprint in corpus.decisions.equivalent_to(accepted)
+    cell = found.cell(accepted if declared else harness.fingerprint, asked)
+    number = max(1, found.harness_candidates(accepted, asked))
+    terms, notes = _terms(corpus, store, Half.HARNESS, found, number)
+    comparison = _compared(corpus, incumbent, cell, terms)
+    findings = (*corpus.namesakes(candidate, harness), *found.findings, *notes, *store.findings)
+    return Judged(comparison, stored(comparison), asked, findings)
+
+
+def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
+    """Compare a model with the accepted one; see `gate_model`."""
+    accepted, asked = require_pair(corpus)
+    found = Evaluations(corpus, store)
+    incumbent = found.cell(accepted, asked, incumbent=True)
+    cell = found.cell(accepted, Asked(candidate))
+    number = max(1, found.model_candidates(incumbent.pair.model, accepted))
+    terms, notes = _terms(corpus, store, Half.MODEL, found, number)
+    comparison = _compared(corpus, incumbent, cell, terms)
+    return Judged(comparison, stored(comparison), None, (*found.findings, *notes, *store.findings))
+
+
+def answer(judged: Judged, out: Path | None, corpus: Corpus) -> dict[str, Any]:
+    """Write the report where a file was named, and return the members of a `GateAnswer`."""
+    report = judged.report
+    _write(out, report)
+    return {
+        "findings": judged.findings,
+        "verdict": report.verdict,
+        "half": report.half,
+        "said": tuple(words(report, {one.fingerprint: one.name for one in corpus.harnesses})),
+        "digest": digest_of(report),
+        "report": report.model_dump(mode="json"),
+        "out": _named(out),
+    }
+
+
+def require_pair(corpus: Corpus) -> tuple[str, Asked]:
+    """Return the accepted pair.
+
+    Raises:
+        ExportRefusedError: when a half is not accepted, or it is open which one is.
+    """
+    accepted, model = _require_harness(corpus), accepted_model(corpus)
+    if model is None:
+        raise ExportRefusedError(
+            "no model is accepted yet, so there is nothing to compare with",
+            where="params.yaml: accepted.model",
+            hint="tracemark model accept NAME[@REVISION] --reason TEXT",
+        )
+    return accepted, model
+
+
+def _require_harness(corpus: Corpus) -> str:
+    for problem in (*corpus.acceptance_findings(), *corpus.model_findings()):
+        raise ExportRefusedError(problem.message, where=problem.where, hint=problem.hint)
+    if corpus.accepted is None:
+        raise ExportRefusedError(
+            "no harness is accepted yet, so there is nothing to compare with",
+            where="params.yaml: accepted.harness",
+            hint="tracemark harness accept NAME --reason TEXT",
+        )
+    return corpus.accepted
+
+
+def _model_asked(corpus: Corpus, model: str | None) -> Asked:
+    accepted = accepted_model(corpus)
+    if model is not None and (accepted is None or model != accepted.label):
+        return Asked(model)
+    if accepted is None:
+        raise UsageError(
+            "no model is accepted, so it is not known whose evaluations are compared",
+            where="--model",
+            hint="--model NAME[@REVISION], or tracemark model accept NAME[@REVISION] --reason TEXT",
+        )
+    return accepted
+
+
+def _terms(
+    corpus: Corpus, store: Store, half: Half, found: Evaluations, candidates: int
+) -> tuple[Terms, list[Finding]]:
+    params, frozen = corpus.params, corpus.decisions.frozen
+    told, leaked = params.gates, leaks(corpus, store)
+    terms = Terms(
+        half=half,
+        policy=Policy(told.policy),
+        attempts=params.evaluation_attempts,
+        infrastructure_limit=told.infrastructure_errors,
+        conditions=Conditions(
+            no_regression=told.keep,
+            reliability=params.evaluation_attempts if told.pass_all_not_lower else None,
+            cost=told.cost_not_above,
+            fresh=told.fresh,
+        ),
+        evaluation=params.evaluation,
+        evaluation_digest=evaluation_digest(corpus) if params.evaluation else None,
+        frozen_digest=frozen.decision.subject["tasks"] if frozen is not None else None,
+        leaked=leaked.tasks,
+        used=found.used,
+        candidates=candidates,
+    )
+    return terms, [*leaked.findings, *unmatched(params.evaluation, store.tasks(), params.evaluation_file)]
+
+
+def evaluation_digest(corpus: Corpus) -> str:
+    """Return the digest of the evaluation set: SHA-256 of the canonical JSON of its ids, sorted."""
+    return digest.of(sorted(corpus.params.evaluation))
+
+
+def _compared(corpus: Corpus, incumbent: Cell, candidate: Cell, terms: Terms) -> Comparison:
+    comparison = compare(incumbent, candidate, terms)
+    if extra := _unfrozen(corpus):
+        return replace(comparison, refusals=_once((*comparison.refusals, *extra)), measured=None)
+    return comparison
+
+
+def _once(refusals: tuple[Refusal, ...]) -> tuple[Refusal, ...]:
+    ranks = list(Reason)
+    return tuple(sorted(dict.fromkeys(refusals), key=lambda one: ranks.index(one.reason)))
+
+
+def _unfrozen(corpus: Corpus) -> list[Refusal]:
+    """Return the refusals that the evaluation set is none, was not frozen, or is to be attempted otherwise."""
+    params, frozen = corpus.params, corpus.decisions.frozen
+    if not params.evaluation:
+        message = "params.yaml lists no evaluation task"
+        return [Refusal(Reason.NOTHING_TO_COMPARE, message, "list them under evaluation.tasks, then " + FREEZE)]
+    if frozen is None:
+        problems = [one for one in corpus.decisions.conflicts if one.code == "ledger-freeze-conflict"]
+        message = problems[0].message if problems else "the evaluation set was never frozen"
+        return [Refusal(Reason.EVALUATION_CHANGED, message, FREEZE)]
+    attempts = frozen.decision.subject["attempts"]
+    if attempts != params.evaluation_attempts:
+        message = f"evaluation.attempts is {params.evaluation_attempts}, and the set was frozen with {attempts}"
+        return [Refusal(Reason.EVALUATION_CHANGED, message, f"undo the change, or {FREEZE}")]
+    return []
+
+
+def _write(out: Path | None, report: GateReport | AttributionReport) -> None:
+    if out is not None:
+        make_folder(out.parent)
+        write_atomic(out, digest.canonical(report.model_dump(mode="json")) + b"\n")
+
+
+def _named(out: Path | None) -> str | None:
+    return None if out is None else str(out)

@@ -1,0 +1,208 @@
+"""What follows from a gate: a candidate is installed or its rejection kept, a pair is rolled back, a set is frozen.
+
+Invariants:
+- the ledger is written first, and `params.yaml: accepted` after it. When a crash comes between the two, `check` names
+  the command that finishes it, and that adds no second entry;
+- of two that decide at once the second waits for the first, and judges what stands then;
+- a rejected candidate changes nothing but the ledger, a refused comparison not even that;
+- nothing is decided twice: a rejection that stands for the same report gets no second entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracemark.acts.consequences import consequences
+from tracemark.acts.corpus import Corpus
+from tracemark.acts.decisions import turn
+from tracemark.acts.evaluation import accepted_model, as_half
+from tracemark.acts.gating import GateAnswer, Judged, answer, evaluation_digest, judge_harness, judge_model, judging
+from tracemark.acts.harnesses import placed
+from tracemark.clock import Clock
+from tracemark.durable import own_file
+from tracemark.errors import NegativeAnswerError, UsageError
+from tracemark.findings import Severity
+from tracemark.gates.report import digest_of
+from tracemark.harness.check import check
+from tracemark.ledger import chain, params
+from tracemark.ledger.entry import Entry
+from tracemark.ledger.pair import label
+from tracemark.ledger.params_file import set_accepted
+from tracemark.model.decision import GateEvidence, Kind
+from tracemark.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class InstallOptions:
+    """How a gate's verdict becomes a decision."""
+
+    reason: str
+    """Why; not empty, but for a dry run."""
+    dry_run: bool = False
+    """Whether to say only what would be decided."""
+    out: Path | None = None
+    """The file that takes the report; None writes none."""
+
+
+@dataclass(frozen=True)
+class InstallAnswer(GateAnswer):
+    """What a gate says, and what was decided on it; the exit code is that of the gate."""
+
+    decision: str | None
+    """`install` or `reject`; None when the comparison is refused, and nothing decided."""
+    dry_run: bool
+    """Whether nothing was written but the report."""
+    entry: str | None
+    """Digest of the ledger entry; None when there is none."""
+    new_entry: bool
+    """Whether it was written now; false when the same rejection stood already."""
+    consequences: dict[str, Any] | None
+    """What the candidate does, or would do, to the training set as the accepted half; None unless it is accepted."""
+    consequences_said: tuple[str, ...]
+    """The same in words."""
+
+
+def install_harness(
+    root: Path, candidate: str, model: str | None, options: InstallOptions, clock: Clock
+) -> InstallAnswer:
+    """Judge a harness as `gate_harness` does, and decide accordingly.
+
+    Args:
+        root: the corpus.
+        candidate: a harness by name or fingerprint.
+        model: the model that played, which must be the accepted one if there is one; None for the accepted one.
+        options: why and how.
+        clock: gives the entry its time.
+
+    Raises:
+        NegativeAnswerError: when the candidate has problems that must be mended first.
+        UsageError: when the reason is empty, or it was judged with another model than the accepted one.
+        ExportRefusedError: as `gate_harness` does; so do the others that it names.
+        LedgerChainError: when the ledger does not verify.
+    """
+    return _decide(root, lambda corpus, store: judge_harness(corpus, store, candidate, model), options, clock)
+
+
+def install_model(root: Path, candidate: str, options: InstallOptions, clock: Clock) -> InstallAnswer:
+    """Judge a model as `gate_model` does, and decide accordingly; see `install_harness`."""
+    return _decide(root, lambda corpus, store: judge_model(corpus, store, candidate), options, clock)
+
+
+def _decide(
+    root: Path, judge: Callable[[Corpus, Store], Judged], options: InstallOptions, clock: Clock
+) -> InstallAnswer:
+    if not options.dry_run:
+        chain.require_reason(options.reason)
+    with _deciding(root, dry_run=options.dry_run) as corpus:
+        # looked at before anything is written, so that an unusable file stops the decision and not its second half
+        own_file(corpus.root / params.NAME)
+        with judging(corpus, options.out) as store:
+            judged = judge(corpus, store)
+        kind = {"accept": Kind.INSTALL, "reject": Kind.REJECT}.get(judged.report.verdict)
+        if kind is Kind.INSTALL:
+            _require_installable(corpus, judged)
+        said = answer(judged, options.out, corpus)
+        entry, new = None, False
+        value = _half_of(judged, "candidate")
+        would = consequences(corpus, {judged.report.half: value}) if kind is Kind.INSTALL else None
+        if kind is not None and not options.dry_run:
+            entry, new = _entered(corpus, kind, judged, options.reason, clock)
+        if kind is Kind.INSTALL and not options.dry_run:
+            written = value if judged.report.half == "harness" else label(value)
+            set_accepted(corpus.root / params.NAME, written, judged.report.half)
+    return InstallAnswer(
+        **said,
+        decision=kind.value if kind is not None else None,
+        dry_run=options.dry_run,
+        entry=entry.digest if entry is not None else None,
+        new_entry=new,
+        consequences=would.as_json() if would is not None else None,
+        consequences_said=tuple(would.words()) if would is not None else (),
+    )
+
+
+@contextmanager
+def _deciding(root: Path, *, dry_run: bool) -> Iterator[Corpus]:
+    if dry_run:
+        yield Corpus(root)
+    else:
+        with turn(root) as corpus:
+            yield corpus
+
+
+def _require_installable(corpus: Corpus, judged: Judged) -> None:
+    """Make sure that an accepted candidate may take the incumbent's place."""
+    if judged.report.half == "model":
+        return
+    accepted = accepted_model(corpus)
+    if accepted is not None and judged.model is not None and judged.model.label != accepted.label:
+        raise UsageError(
+            f"the harness was judged with {judged.model.label}, and the accepted model is {accepted.label}",
+            where="--model",
+            hint=f"judge it with --model {accepted.label}, or leave --install out",
+        )
+    harness = corpus.by_fingerprint.get(judged.report.candidate.harness)
+    for found in check(harness) if harness is not None else ():
+        if found.severity is Severity.ERROR and harness is not None:
+            told = placed(found, harness)
+            raise NegativeAnswerError(
+                f"{harness.name} has problems that must be mended first: {told.message}",
+                where=told.where,
+                hint=f"tracemark harness check {harness.name}",
+            )
+
+
+def _half_of(judged: Judged, side: str) -> Any:
+    """Return the half that was judged, of one side, as decisions hold it."""
+    cell = getattr(judged.comparison, side)
+    return cell.pair.harness if judged.report.half == "harness" else as_half(cell.model)
+
+
+def _entered(corpus: Corpus, kind: Kind, judged: Judged, reason: str, clock: Clock) -> tuple[Entry, bool]:
+    evidence = _evidence(corpus, kind, judged)
+    report, half = judged.report, judged.report.half
+    if kind is Kind.INSTALL:
+        subject = {
+            "half": half,
+            "harness": report.candidate.harness,
+            "model": as_half(judged.comparison.candidate.model),
+        }
+    else:
+        subject = {
+            "half": half,
+            "candidate": _half_of(judged, "candidate"),
+            "incumbent": _half_of(judged, "incumbent"),
+        }
+        for entry in corpus.chain.entries:
+            known = entry.decision
+            if (known.kind, known.subject) == (kind, subject) and _report_named(known.evidence) == evidence["report"]:
+                return entry, False
+    draft = chain.Draft(kind, subject, reason, evidence)
+    return chain.append(corpus.root / chain.NAME, corpus.chain, draft, clock), True
+
+
+def _report_named(evidence: Mapping[str, Any] | None) -> Any:
+    return (evidence or {}).get("report")
+
+
+def _evidence(corpus: Corpus, kind: Kind, judged: Judged) -> dict[str, Any]:
+    report = judged.report
+    members: dict[str, Any] = {
+        "report": digest_of(report),
+        "traces": {"incumbent": report.incumbent.digest, "candidate": report.candidate.digest},
+        "params": params.digest_of(corpus.params),
+        "evaluation": evaluation_digest(corpus),
+        "policy": report.policy,
+        "candidates": report.candidates,
+        "reused": len(report.reused),
+        "measured": report.measured.model_dump(mode="json") if report.measured is not None else None,
+    }
+    if kind is Kind.INSTALL:
+        members["accepted_traces"] = list(report.candidate.traces)
+    GateEvidence.model_validate(members)
+    return members
+

@@ -1,0 +1,101 @@
+"""Tasks of the evaluation set that training exports hold: those that the store records, and those that lie in exports/.
+
+Invariants:
+- a recorded export counts for ever, also where its folder was written anew: a model may have been trained on it;
+- a row counts by the task that its trace has now. A row whose trace is not stored, or whose task nobody knows, proves
+  nothing, and how many there are is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tracemark import digest
+from tracemark.acts.corpus import Corpus
+from tracemark.durable import read_regular, why_unread
+from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatError
+from tracemark.exporters import manifest as manifests
+from tracemark.exporters.evaluation import for_evaluation, qualified
+from tracemark.findings import Finding, finding
+from tracemark.store.selection import Selection
+from tracemark.store.store import Store
+
+EXPORTS = "exports"
+"""The folder of a corpus in which exports lie, and how the kinds of annotations begin that record them."""
+
+
+class Export(NamedTuple):
+    """One training export."""
+
+    name: str
+    """Its folder relative to the corpus; where there is none any more, its kind and the beginning of its digest."""
+    traces: frozenset[str]
+    """Ids of the traces of its rows."""
+
+
+class Leaks(NamedTuple):
+    """What exports hold of the evaluation set."""
+
+    tasks: dict[str, tuple[str, ...]]
+    """Tasks of the evaluation set by the export that holds them; exports without any are left out."""
+    findings: tuple[Finding, ...]
+    """What could not be read, or says nothing."""
+
+
+def leaks(corpus: Corpus, store: Store) -> Leaks:
+    """Return which tasks of the evaluation set are in a training export.
+
+    Raises:
+        IntegrityError: when a record of an export in the store is damaged.
+    """
+    findings: list[Finding] = []
+    exports = list(_exports(corpus, store, findings))
+    rows = frozenset().union(*(export.traces for export in exports))
+    if not rows:
+        return Leaks({}, tuple(findings))
+    evaluation = corpus.params.evaluation
+    wanted = Selection(traces=rows, superseded=True)
+    stored = {state.trace_id: state.row for state in store.select(wanted, corpus.store_decisions, findings)}
+    found: dict[str, tuple[str, ...]] = {}
+    for export in exports:
+        known = [row for trace in export.traces if (row := stored.get(trace)) is not None and row.task is not None]
+        leaked = {qualified(row.task, row.domain) or "" for row in known if _in_set(row.task, row.domain, evaluation)}
+        if leaked:
+            found[export.name] = tuple(sorted(leaked))
+        if len(known) < len(export.traces):
+            count = len(export.traces) - len(known)
+            message = f"{count} of {len(export.traces)} rows are of traces that are not stored, or of unknown task"
+            findings.append(finding("evaluation-leak-unknown", export.name, message))
+    return Leaks(found, tuple(findings))
+
+
+def _in_set(task: str | None, domain: str | None, evaluation: frozenset[str]) -> bool:
+    return task is not None and for_evaluation(task, domain, evaluation)
+
+
+def _exports(corpus: Corpus, store: Store, findings: list[Finding]) -> Iterator[Export]:
+    """Yield each export once: by its folder, and those of the store that no folder holds any more."""
+    shown: set[str] = set()
+    for path in sorted((corpus.root / EXPORTS).glob("**/" + manifests.NAME)):
+        place = path.parent.relative_to(corpus.root).as_posix()
+        try:
+            manifest, _ = manifests.decode(read_regular(path))
+        except (OSError, IrregularFileError, IntegrityError, NewerFormatError) as error:
+            reason = why_unread(error)[0] if isinstance(error, OSError | IrregularFileError) else error.message
+            message = f"whether it holds tasks of the evaluation set is not known: {reason}"
+            findings.append(finding("evaluation-leak-unknown", place, message))
+            continue
+        shown.add(digest.of(manifest.model_dump()))
+        yield Export(place, frozenset(manifest.rows))
+    for kind in _kinds(store.layout.annotations):
+        for note in store.annotations(kind):
+            recorded = note.value["value"]
+            name = str(recorded.get("manifest"))
+            if name not in shown:
+                yield Export(f"{kind} {name[:12]}", frozenset(recorded.get("traces") or ()))
+
+
+def _kinds(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob(f"{EXPORTS}.*")) if folder.is_dir() else []

@@ -1,0 +1,282 @@
+"""The accepted pair by hand, and the set on which gates judge: accept a model, roll back, freeze the evaluation set.
+
+Invariants:
+- the ledger is written first, and `params.yaml: accepted` after it; running the command again finishes what was cut
+  short, without a second entry;
+- nothing is decided twice: what stands already gets no entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.decisions import turn
+from tracemark.acts.evaluation import Asked, Evaluations, as_half, named_model
+from tracemark.acts.gating import evaluation_digest
+from tracemark.clock import Clock
+from tracemark.durable import own_file
+from tracemark.errors import NegativeAnswerError, NoStoreError, UnknownNameError, UsageError
+from tracemark.exporters.evaluation import unmatched
+from tracemark.findings import Finding, Report, finding
+from tracemark.gates.cell import Model
+from tracemark.harness.names import SHORTEST
+from tracemark.ledger import chain, params
+from tracemark.ledger.descent import Past
+from tracemark.ledger.entry import Entry
+from tracemark.ledger.pair import CONFLICTS, AcceptedPair, label, pair_after, pair_before
+from tracemark.ledger.params_file import set_accepted
+from tracemark.model.decision import Kind
+from tracemark.store.disputes import stored_tasks
+from tracemark.store.layout import Layout
+
+PREVIOUS = "previous"
+"""What stands for the pair before the present one."""
+
+
+@dataclass(frozen=True)
+class ModelAccepted(Report):
+    """A model was accepted."""
+
+    model: str
+    """It, as params.yaml names it: `NAME` or `NAME@REVISION`."""
+    members: dict[str, Any]
+    """All that is known of it; a member is None where nobody says, or evaluation traces disagree."""
+    previous: str | None
+    """The model accepted before; None when there was none."""
+    entry: str
+    """Digest of the ledger entry that holds the decision."""
+    new_entry: bool
+    """Whether the entry was written now; false when the decision stood already, with the reason given then."""
+
+
+@dataclass(frozen=True)
+class RolledBack(Report):
+    """The pair is what it was after an earlier decision."""
+
+    harness: str | None
+    """Fingerprint of the accepted harness; None when none is."""
+    name: str | None
+    """Its label; None when no known harness has the fingerprint."""
+    model: str | None
+    """The accepted model; None when none is."""
+    previous: dict[str, str | None]
+    """`harness` and `model` as they were accepted before."""
+    to: str
+    """Digest of the entry after which the pair was this one."""
+    entry: str
+    """Digest of the ledger entry that holds the decision."""
+
+
+@dataclass(frozen=True)
+class Frozen(Report):
+    """The evaluation set is frozen."""
+
+    tasks: int
+    """How many ids it has."""
+    digest: str
+    """Its digest: SHA-256 of the canonical JSON of its ids, sorted."""
+    attempts: int
+    """Attempts at each task that gates ask for."""
+    previous: str | None
+    """Digest of the set that was frozen before; None when none was."""
+    entry: str
+    """Digest of the ledger entry that holds the decision."""
+
+
+def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccepted:
+    """Make a model the accepted one: an entry in the ledger, then `params.yaml: accepted.model`.
+
+    What is accepted is, beside the name, all on which its evaluation traces under any harness agree.
+
+    Args:
+        root: the corpus.
+        name: `NAME` or `NAME@REVISION`.
+        reason: why; not empty.
+        clock: gives the entry its time.
+
+    Raises:
+        ParamsError: when params.yaml cannot be read; then nothing is written.
+        IrregularFileError: when params.yaml or the ledger is a link out of the corpus; then nothing is written.
+        UsageError: when the reason or the name is empty.
+        LedgerChainError: when the ledger does not verify.
+    """
+    chain.require_reason(reason)
+    if not name.strip() or not name.isprintable():
+        raise UsageError("this names no model", where=repr(name), hint="name it NAME or NAME@REVISION")
+    with turn(root) as corpus:
+        stated = corpus.params.accepted.model
+        own_file(corpus.root / params.NAME)
+        members, entry = corpus.decisions.model, corpus.decisions.model_by
+        previous = label(members)
+        # what the ledger decided and params.yaml does not say yet is finished, and not decided again
+        standing = entry is not None and previous == name != stated
+        if not standing:
+            known = as_half(_known(corpus, name))
+            standing = entry is not None and members == known
+            members = known
+        if entry is None or not standing:
+            draft = chain.Draft(Kind.ACCEPT, {"model": members}, reason)
+            entry = chain.append(corpus.root / chain.NAME, corpus.chain, draft, clock)
+        if stated != label(members):
+            set_accepted(corpus.root / params.NAME, label(members), "model")
+        findings = tuple(_named_otherwise(name, members))
+    return ModelAccepted(findings, str(label(members)), dict(members or {}), previous, entry.digest, not standing)
+
+
+def _known(corpus: Corpus, name: str) -> Model:
+    """Return what all evaluation traces of a model agree about; only its name and revision where there are none."""
+    try:
+        with open_store(corpus.root) as store, store.unchanging():
+            models = Evaluations(corpus, store).models(Asked(name))
+    except NoStoreError:
+        models = set()
+    if not models:
+        return named_model(name)
+    members = zip(*models, strict=True)
+    return Model(*(said[0] if len(set(said)) == 1 else None for said in members))
+
+
+def _named_otherwise(name: str, members: Any) -> list[Finding]:
+    """Return the finding that a name alone means one revision, since all its evaluation traces have that."""
+    if label(members) == name:
+        return []
+    return [finding("model-revision", name, f"all its evaluation traces are of {label(members)}, and that is accepted")]
+
+
+def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
+    """Make the accepted pair what it was right after an earlier decision.
+
+    Args:
+        root: the corpus.
+        to: the entry, by the beginning of its digest; or `previous` for the pair before the present one.
+        reason: why; not empty.
+        clock: gives the entry its time.
+
+    Raises:
+        UnknownNameError: when no entry has a digest that begins so.
+        NegativeAnswerError: when the pair was the present one then, or there is none before it.
+        UsageError: when the reason is empty, or several decisions made the present pair side by side.
+        ParamsError: when params.yaml cannot be read; then nothing is written.
+        LedgerChainError: when the ledger does not verify.
+    """
+    chain.require_reason(reason)
+    with turn(root) as corpus:
+        stated, now = corpus.params.accepted, corpus.decisions
+        own_file(corpus.root / params.NAME)
+        target, pair = _target(corpus, to)
+        harness, model = pair.harness.value, pair.model.value
+        for problem in pair.conflicts:
+            if problem.code in CONFLICTS.values():
+                message = f"no pair was accepted then: {problem.message}"
+                raise UsageError(message, where=target.digest[:12], hint=_LOG)
+        if (harness, model) == (now.harness, now.model) and not _undecided(corpus):
+            raise NegativeAnswerError("the pair is the same as it was then", where=target.digest[:12], hint=_LOG)
+        subject = {"harness": harness, "model": model, "to": target.digest}
+        entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(Kind.ROLL_BACK, subject, reason), clock)
+        # each is a write of its own: after a crash between them `check` names what is left to do
+        if stated.harness != harness:
+            set_accepted(corpus.root / params.NAME, harness)
+        if stated.model != label(model):
+            set_accepted(corpus.root / params.NAME, label(model), "model")
+    before = {"harness": now.harness, "model": label(now.model)}
+    return RolledBack((), harness, corpus.name_of(harness), label(model), before, target.digest, entry.digest)
+
+
+_LOG = "tracemark gate log shows the decisions"
+
+
+def _target(corpus: Corpus, to: str) -> tuple[Entry, AcceptedPair]:
+    """Return the entry that is meant, and the pair right after it."""
+    if to != PREVIOUS:
+        entry = find_entry(corpus, to)
+        return entry, pair_after(corpus.chain, entry)
+    made = [one for one in (corpus.decisions.accepted_by, corpus.decisions.model_by) if one is not None]
+    for problem in _undecided(corpus):
+        raise UsageError(problem.message, where=problem.where, hint=f"name an entry; {_LOG}")
+    if not made:
+        raise NegativeAnswerError("no pair was accepted yet, so there is none before it", hint=_LOG)
+    latest = list(dict.fromkeys(Past(corpus.chain).latest(made)))
+    if len(latest) > 1:
+        named = ", ".join(one.digest[:12] for one in latest)
+        raise UsageError(
+            f"two decisions made the present pair side by side: {named}", where="--to", hint=f"name an entry; {_LOG}"
+        )
+    last = _origin(corpus, latest[0])
+    before = pair_before(corpus.chain, last)
+    if not before.history:
+        raise NegativeAnswerError("there is no pair before the present one", where=last.digest[:12], hint=_LOG)
+    return before.history[-1], before
+
+
+def _undecided(corpus: Corpus) -> list[Finding]:
+    return [one for one in corpus.decisions.conflicts if one.code in CONFLICTS.values()]
+
+
+def _origin(corpus: Corpus, entry: Entry) -> Entry:
+    """Return the entry that made a pair, where one rolled back to it: going back twice goes on and not to and fro."""
+    by_digest = {one.digest: one for one in corpus.chain.entries}
+    while entry.decision.kind == Kind.ROLL_BACK and entry.decision.subject["to"] in by_digest:
+        entry = by_digest[entry.decision.subject["to"]]
+    return entry
+
+
+def find_entry(corpus: Corpus, prefix: str) -> Entry:
+    """Return the one ledger entry whose digest begins with `prefix`.
+
+    Raises:
+        UnknownNameError: when none does.
+        UsageError: when several do, or it is too short to name one.
+    """
+    if len(prefix) < SHORTEST:
+        raise UsageError(f"{prefix!r} is too short: at least {SHORTEST} digits are needed", where="--to", hint=_LOG)
+    found = [entry for entry in corpus.chain.entries if entry.digest.startswith(prefix)]
+    if len(found) > 1:
+        raise UsageError(f"{prefix!r} may mean {len(found)} entries", where="--to", hint="name more digits")
+    if not found:
+        raise UnknownNameError(f"no ledger entry has a digest that begins with {prefix!r}", where="--to", hint=_LOG)
+    return found[0]
+
+
+def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
+    """Keep the evaluation set as it is: gates refuse to judge on another one.
+
+    Args:
+        root: the corpus.
+        reason: why; not empty.
+        clock: gives the entry its time.
+
+    Raises:
+        UsageError: when the reason is empty, or params.yaml lists no evaluation task.
+        NegativeAnswerError: when this very set is frozen already.
+        ParamsError: when params.yaml cannot be read.
+        LedgerChainError: when the ledger does not verify.
+    """
+    chain.require_reason(reason)
+    with turn(root) as corpus:
+        read = corpus.params
+        if not read.evaluation:
+            hint = "list the tasks under evaluation.tasks"
+            raise UsageError("there is no evaluation set to freeze", where="params.yaml: evaluation.tasks", hint=hint)
+        subject = {
+            "tasks": evaluation_digest(corpus),
+            "count": len(read.evaluation),
+            "attempts": read.evaluation_attempts,
+        }
+        before = corpus.decisions.frozen
+        if before is not None and before.decision.subject == subject:
+            raise NegativeAnswerError("this set is frozen already", where=before.digest[:12], hint=_LOG)
+        entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(Kind.FREEZE, subject, reason), clock)
+        tasks, findings = stored_tasks(Layout(root))
+        notes = [*findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
+    previous = before.decision.subject["tasks"] if before is not None else None
+    return Frozen(
+        findings=tuple(notes),
+        tasks=len(read.evaluation),
+        digest=evaluation_digest(corpus),
+        attempts=read.evaluation_attempts,
+        previous=previous,
+        entry=entry.digest,
+    )

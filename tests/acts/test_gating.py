@@ -1,0 +1,364 @@
+"""What the gates say of evaluations in a store, and each refusal by its name; through the real commands."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tracemark import digest
+from tracemark.acts import decisions, equivalence, gating, pairs
+from tracemark.acts.corpus import Corpus
+from tracemark.cli.main import run as tracemark
+from tracemark.errors import ExportRefusedError, LedgerChainError, UsageError
+from tracemark.gates.report import digest_of
+from tracemark.ledger.params_file import set_accepted
+from tracemark.model.gate import GateReport
+
+from .conftest import CLOCK
+from .evaluated import ALL, TASKS, Bench, run, runs
+
+
+def answered(bench: Bench, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
+    code = tracemark(["--root", str(bench.root), "gate", *arguments, "--output", "json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def refusals(bench: Bench, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, dict[str, Any]]:
+    """Return the refusals of a command that is refused, by name."""
+    code, said = answered(bench, capsys, *(arguments or ("harness", "--candidate", "desk_b")))
+    assert (code, said["verdict"]) == (40, "refused")
+    assert "measured" not in said["report"]
+    return {refusal["reason"]: refusal for refusal in said["report"]["refusals"]}
+
+
+# --- what is compared
+
+
+def test_a_better_harness_is_accepted_and_the_report_holds_what_it_rests_on(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = answered(bench, capsys, "harness", "--candidate", "desk_b", "--out", "reports/gates/b.json")
+    report = said["report"]
+    assert (code, said["verdict"], report["policy"]) == (0, "accept", "significant")
+    measured = report["measured"]
+    assert (measured["w"], measured["l"], measured["n"], measured["attempts"]) == (5, 0, 8, 2)
+    assert [one["task"] for one in measured["ups"]] == [f"shop/{task}" for task in TASKS[3:]]
+    assert measured["p"] == 1 / 32
+    assert report["changed"] == ["prompt_templates"]
+    assert (report["incumbent"]["harness"], report["candidate"]["harness"]) == (
+        bench.fingerprint(),
+        bench.fingerprint("desk_b"),
+    )
+    assert len(report["incumbent"]["traces"]) == len(report["candidate"]["traces"]) == 16
+    assert report["candidate"]["graders"] == ["shop 1"]
+    assert report["terms"]["evaluation_digest"] == report["terms"]["frozen_digest"] == digest.of(sorted(TASKS))
+    assert measured["incumbent"]["cost_per_success"]["value"] == pytest.approx(0.16 / 6)
+    written = (bench.root / "reports" / "gates" / "b.json").read_bytes()
+    stored = GateReport.model_validate(digest.load_canonical(written.rstrip(b"\n")))
+    assert digest_of(stored) == said["digest"]
+
+
+def test_the_same_evaluations_give_the_same_report(bench: Bench) -> None:
+    assert bench.gate().digest == bench.gate().digest
+
+
+def test_a_candidate_that_is_no_better_is_rejected_and_both_policies_are_told(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = answered(bench, capsys, "harness", "--candidate", "desk_c")
+    assert (code, said["verdict"]) == (1, "reject")
+    policies = said["report"]["measured"]["policies"]
+    assert {name: one["accepts"] for name, one in policies.items()} == {"significant": False, "cotrace": True}
+    bench.set(("policy: significant", "policy: cotrace"))
+    assert answered(bench, capsys, "harness", "--candidate", "desk_c")[0] == 0
+
+
+def test_a_model_is_judged_under_the_accepted_harness(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = answered(bench, capsys, "model", "--candidate", "m@2")
+    report = said["report"]
+    assert (code, report["half"], report["changed"]) == (0, "model", ["model revision"])
+    assert report["incumbent"]["harness"] == report["candidate"]["harness"] == bench.fingerprint()
+    assert [report[side]["model"]["revision"] for side in ("incumbent", "candidate")] == ["1", "2"]
+    assert report["candidates"] == 1
+
+
+def test_a_harness_can_be_judged_with_another_model_than_the_accepted_one(bench: Bench) -> None:
+    answer = bench.gate("desk_b", "m@2")
+    assert answer.verdict == "reject"
+    assert (answer.report["measured"]["w"], answer.report["measured"]["ties"]) == (0, 8)
+    assert "with m@2" in answer.said[0]
+
+
+def test_candidates_that_were_evaluated_on_the_set_are_counted(bench: Bench) -> None:
+    assert bench.gate().report["candidates"] == 2
+
+
+def test_the_four_pairs_say_what_each_half_brings(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = answered(bench, capsys, "attribute", "--harness", "desk_b", "--model", "m@2")
+    assert code == 0
+    effects = said["report"]["effects"]
+    assert {name: one["value"] for name, one in effects.items()} == {
+        "harness": 5,
+        "harness_under_new": 0,
+        "model_under_old": 5,
+        "model_under_new": 0,
+        "interaction": -5,
+    }
+    assert said["report"]["scores"] == [3, 8, 8, 8]
+
+
+def test_the_four_pairs_must_all_be_evaluated(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = answered(bench, capsys, "attribute", "--harness", "desk_c", "--model", "m@2")
+    assert code == 40
+    assert {one["reason"] for one in said["report"]["refusals"]} == {"nothing-to-compare"}
+    assert "effects" not in said["report"]
+
+
+def test_what_is_asked_for_beside_the_policy_can_reject(bench: Bench) -> None:
+    bench.set(("policy: significant", "policy: cotrace"))
+    bench.evaluate("desk_a", "m@3", {**ALL, "e-0": 1})
+    assert gating.gate_model(bench.root, "m@3").verdict == "accept"
+    bench.set(("keep: []", "keep: [e-0]"))
+    answer = gating.gate_model(bench.root, "m@3")
+    assert answer.verdict == "reject"
+    assert [one["met"] for one in answer.report["measured"]["conditions"]] == [False]
+    assert answer.exit_code == 1
+
+
+def test_the_words_are_for_people_and_nothing_is_printed_raw(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.store("desk_b", [run("e-0", "desk_b", "m@1", 7, "success", grader={"name": "a\x1b[31mb", "version": "2"})])
+    assert tracemark(["--root", str(bench.root), "gate", "harness", "--candidate", "desk_b"]) == 40
+    said = capsys.readouterr().out
+    assert said.startswith("no decision on harness desk_b against desk_a with m@1: attempts-unequal, graders-differ")
+    assert "\x1b" not in said
+
+
+# --- refusals
+
+
+def test_attempts_that_are_missing_are_listed_to_be_run(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.evaluate("desk_b", "m@3", {**ALL, "e-2": 1}, attempts=1)
+    found = refusals(bench, capsys, "harness", "--candidate", "desk_b", "--model", "m@3")
+    assert "nothing-to-compare" in found
+    bench.evaluate("desk_a", "m@3", ALL)
+    found = refusals(bench, capsys, "harness", "--candidate", "desk_b", "--model", "m@3")
+    assert list(found) == ["attempts-missing"]
+    rerun = found["attempts-missing"]["rerun"]
+    assert [(one["side"], one["task"]) for one in rerun] == [("candidate", f"shop/{task}") for task in TASKS]
+    assert tracemark(["--root", str(bench.root), "gate", "harness", "--candidate", "desk_b", "--model", "m@3"]) == 40
+    assert "run: candidate, shop/e-0\n" in capsys.readouterr().out
+
+
+def test_a_task_that_one_pair_lacks_is_named(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.evaluate("desk_a", "m@3", dict.fromkeys(TASKS[1:], 2))
+    found = refusals(bench, capsys, "model", "--candidate", "m@3")
+    assert found["tasks-differ"]["tasks"] == ["shop/e-0"]
+    assert "attempts-missing" in found
+
+
+def test_tasks_of_one_name_in_two_domains_are_two_tasks(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.store("desk_b", runs("desk_b", "m@1", {"e-0": 2}, domain="bank", said="In the bank."))
+    found = refusals(bench, capsys)
+    assert found["tasks-differ"]["tasks"] == ["bank/e-0"]
+
+
+def test_more_attempts_than_asked_for_are_not_chosen_from(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.store("desk_b", [run("e-0", "desk_b", "m@1", 2, "failure")])
+    assert refusals(bench, capsys)["attempts-unequal"]["tasks"] == ["shop/e-0"]
+
+
+def test_one_attempt_made_twice_is_named(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    made = [one for one in runs("desk_a", "m@3", ALL) if one["extra"]["tracemark"]["run"]["attempt"] == 0]
+    again = [run(task, "desk_a", "m@3", 0, "success", said="Once more.") for task in TASKS]
+    bench.store("desk_a", [*made, *again])
+    found = refusals(bench, capsys, "model", "--candidate", "m@3")
+    assert found["attempts-duplicate"]["tasks"] == [f"shop/{task}" for task in TASKS]
+
+
+def test_what_the_infrastructure_ended_is_listed_to_be_run_again(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = [run("e-0", "desk_a", "m@3", 1, "error")]
+    bench.store("desk_a", [*runs("desk_a", "m@3", ALL)[2:], run("e-0", "desk_a", "m@3", 0, "success"), *broken])
+    (rerun,) = refusals(bench, capsys, "model", "--candidate", "m@3")["infrastructure-errors"]["rerun"]
+    assert (rerun["side"], rerun["task"], rerun["attempt"]) == ("candidate", "shop/e-0", 1)
+    bench.set(("infrastructure_errors: 0", "infrastructure_errors: 0.1"), ("policy: significant", "policy: cotrace"))
+    answer = gating.gate_model(bench.root, "m@3")
+    assert answer.verdict == "accept"
+    assert answer.report["measured"]["candidate"]["open_errors"] == 1
+
+
+def test_traces_whose_content_contradicts_their_harness_are_not_of_the_pair(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = [run("e-0", "desk_a", "m@1", 5, "success", said="Under whose prompt?")]
+    bench.store("desk_b", strange)
+    found = refusals(bench, capsys)
+    assert found["not-the-pair"]["tasks"] == ["shop/e-0"]
+    assert "1 under no harness" in found["not-the-pair"]["message"]
+
+
+def test_attempts_of_several_revisions_are_no_pair(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    found = refusals(bench, capsys, "harness", "--candidate", "desk_b", "--model", "m")
+    assert "model revision differs in 16" in found["not-the-pair"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "member"),
+    [
+        ({"sampling": {"temperature": 1}}, "sampling"),
+        ({"called": {"chat_template": "other"}}, "chat template"),
+        ({"called": {"server": "vllm"}}, "server parser"),
+    ],
+)
+def test_two_things_changed_at_once_are_named(
+    bench: Bench, capsys: pytest.CaptureFixture[str], facts: dict[str, Any], member: str
+) -> None:
+    made = [
+        run(task, "desk_c", "m@1", number, "success", said=f"Under other facts, {number}.", **facts)
+        for task in TASKS
+        for number in range(2)
+    ]
+    for trace in bench.traces("desk_c"):
+        decisions.retract(bench.root, trace, "made anew", CLOCK)
+    bench.store("desk_c", made)
+    found = refusals(bench, capsys, "harness", "--candidate", "desk_c")
+    assert list(found) == ["confounded"]
+    assert member in found["confounded"]["message"]
+
+
+def test_graders_of_two_versions_are_named(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.store("desk_a", runs("desk_a", "m@3", ALL, grader={"name": "shop", "version": "2"}))
+    found = refusals(bench, capsys, "model", "--candidate", "m@3")
+    assert list(found) == ["graders-differ"]
+    assert "'shop' 1, 'shop' 2" in found["graders-differ"]["message"]
+
+
+def test_a_set_that_was_changed_since_is_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.tasks(*TASKS[1:])
+    assert "was frozen as" in refusals(bench, capsys)["evaluation-changed"]["message"]
+    bench.freeze()
+    assert bench.gate().report["measured"]["n"] == 7
+
+
+def test_other_attempts_than_the_set_was_frozen_with_are_refused(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.tasks(*TASKS, attempts=1)
+    assert "frozen with 2" in refusals(bench, capsys)["evaluation-changed"]["message"]
+
+
+def test_a_set_that_was_never_frozen_is_refused_with_the_command(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (bench.root / "ledger.jsonl").write_text("")
+    bench.accept()
+    pairs.accept_model(bench.root, "m@1", "the first", CLOCK)
+    found = refusals(bench, capsys)
+    assert found["evaluation-changed"]["hint"] == "tracemark gate freeze --reason TEXT"
+
+
+def test_sets_that_two_branches_froze_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = bench.root / "ledger.jsonl"
+    base = ledger.read_text()
+    lines = []
+    for count in (3, 4):
+        ledger.write_text(base)
+        bench.enter("freeze", {"tasks": "f" * 64, "count": count, "attempts": 2})
+        lines.append(ledger.read_text().removeprefix(base))
+    ledger.write_text(base + "".join(lines))
+    assert "side by side" in refusals(bench, capsys)["evaluation-changed"]["message"]
+
+
+def test_an_empty_set_is_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.tasks()
+    assert "lists no evaluation task" in refusals(bench, capsys)["nothing-to-compare"]["message"]
+
+
+def test_the_accepted_half_is_no_candidate(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "one harness" in refusals(bench, capsys, "harness", "--candidate", "desk_a")["nothing-to-compare"]["message"]
+    assert "one model" in refusals(bench, capsys, "model", "--candidate", "m@1")["nothing-to-compare"]["message"]
+
+
+def test_a_harness_that_was_declared_equivalent_is_no_candidate(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
+    assert "one harness" in refusals(bench, capsys, "harness", "--candidate", "desk_c")["nothing-to-compare"]["message"]
+
+
+def test_a_candidate_without_evaluation_is_told_what_to_run(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    found = refusals(bench, capsys, "model", "--candidate", "nobody@7")
+    assert "nobody@7" in found["nothing-to-compare"]["message"]
+    assert "run the evaluation set" in found["nothing-to-compare"]["hint"]
+
+
+# --- numbers at the edge
+
+
+def test_without_a_success_the_cost_is_not_defined(bench: Bench) -> None:
+    bench.evaluate("desk_a", "m@3", dict.fromkeys(TASKS, 0))
+    answer = gating.gate_model(bench.root, "m@3")
+    assert answer.verdict == "reject"
+    cost = answer.report["measured"]["candidate"]["cost_per_success"]
+    assert cost["value"] is None
+    assert cost["withheld"]
+
+
+def test_a_cost_that_one_run_does_not_know_is_withheld(bench: Bench) -> None:
+    made = runs("desk_a", "m@3", ALL)
+    del made[0]["final_metrics"]["total_cost_usd"]
+    bench.store("desk_a", made)
+    cost = gating.gate_model(bench.root, "m@3").report["measured"]["candidate"]["cost"]
+    assert cost["value"] is None
+
+
+def test_a_set_of_one_task_is_judged_and_cannot_be_significant(bench: Bench) -> None:
+    bench.tasks("e-7")
+    bench.freeze()
+    answer = bench.gate()
+    assert (answer.report["measured"]["n"], answer.report["measured"]["p"]) == (1, 0.5)
+    assert answer.verdict == "reject"
+
+
+# --- the ledger and params.yaml
+
+
+def test_an_edited_ledger_line_stops_a_gate(bench: Bench) -> None:
+    path = bench.root / "ledger.jsonl"
+    path.write_text(path.read_text().replace("the first", "the best"))
+    with pytest.raises(LedgerChainError):
+        bench.gate()
+
+
+def test_a_half_that_was_set_by_hand_stops_a_gate(bench: Bench) -> None:
+    set_accepted(bench.root / "params.yaml", bench.fingerprint("desk_b"))
+    with pytest.raises(ExportRefusedError, match="the ledger accepted"):
+        bench.gate("desk_c")
+    set_accepted(bench.root / "params.yaml", bench.fingerprint())
+    set_accepted(bench.root / "params.yaml", "m@2", "model")
+    with pytest.raises(ExportRefusedError, match=r"accepted\.model is 'm@2'"):
+        gating.gate_model(bench.root, "m@2")
+
+
+def test_without_an_accepted_half_there_is_nothing_to_compare_with(bench: Bench) -> None:
+    (bench.root / "ledger.jsonl").write_text("")
+    set_accepted(bench.root / "params.yaml", None)
+    set_accepted(bench.root / "params.yaml", None, "model")
+    with pytest.raises(ExportRefusedError, match="no harness is accepted"):
+        bench.gate()
+    bench.accept()
+    with pytest.raises(UsageError, match="no model is accepted"):
+        bench.gate()
+    with pytest.raises(ExportRefusedError, match="no model is accepted"):
+        gating.gate_model(bench.root, "m@2")
+    bench.freeze()
+    assert bench.gate(model="m@1").verdict == "accept"
+    assert Corpus(bench.root).decisions.model is None
+
+
+def test_a_report_is_not_written_where_it_would_be_read_back(bench: Bench) -> None:
+    with pytest.raises(UsageError):
+        bench.gate(out=bench.root / "inbox" / "report.json")
