@@ -1,0 +1,25 @@
+"""The page on failures has the conditions as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tracemark.failures.cluster import CLUSTERS, TASKS
+from tracemark.failures.conditions import QUARANTINE_BELOW, shipped
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "concepts" / "failures.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_conditions_is_that_of_the_shipped_file() -> None:
+    rows = re.findall(r"^\| (\d+) \| `([\w-]+)` \| [^|]+ \| (\w+) \| ([\d.]+) \| ([\w-]+) \|$", PAGE, re.MULTILINE)
+    found = [(int(order), name, side, float(sure), place) for order, name, side, sure, place in rows]
+    assert found == [
+        (one.order, one.name, one.side.value, one.confidence, one.destination.value) for one in shipped().ordered
+    ]
+
+
+def test_the_limits_are_those_of_the_program() -> None:
+    assert f"below {QUARANTINE_BELOW} it goes into quarantine" in PAGE
+    assert f"beyond {CLUSTERS:,} the runs" in PAGE
+    assert f"more than {TASKS:,} tasks" in PAGE
