@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import decisions, planning
+from tracemark.acts import decisions, pairs, planning
 from tracemark.acts.planning import PlanOptions, PlanReport
 from tracemark.errors import ExportRefusedError, IntegrityError, NotPulledError, UsageError
 
@@ -102,16 +102,23 @@ def test_what_was_retracted_is_no_attempt(accepted: Shop) -> None:
 
 
 def test_what_one_model_cannot_do_another_may(accepted: Shop) -> None:
-    accepted.ingest(failures("hard", 4, model={"name": "m", "revision": "1"}), name="failed")
+    for revision, count in (("1", 4), ("2", 1)):
+        accepted.ingest(failures("hard", count, model={"name": "m", "revision": revision}), name=f"failed-{revision}")
     assert made(accepted).given_up == ("hard",)
-    accepted.set(("  model: null", '  model: "m@2"'))
+    pairs.accept_model(accepted.root, "m@2", "better", CLOCK)
     report = made(accepted)
     assert (report.given_up, report.model) == ((), "m@2")
-    assert {"task": "hard", "attempts": 2, "reason": "never run"} in report.tasks
+    assert {"task": "hard", "attempts": 2, "reason": "not solved yet"} in report.tasks
     # successes count whoever made them, as they do in an export
     assert report.waiting == ("t-0", "t-1", "t-2")
-    accepted.set(('"m@2"', '"m@1"'))
+    pairs.accept_model(accepted.root, "m@1", "better after all", CLOCK)
     assert made(accepted).given_up == ("hard",)
+
+
+def test_while_it_is_open_which_model_is_accepted_nothing_is_planned(accepted: Shop) -> None:
+    accepted.set(("  model: null", '  model: "m@2"'))
+    with pytest.raises(ExportRefusedError, match=r"accepted\.model"):
+        made(accepted)
 
 
 def test_an_evaluation_task_is_never_planned(accepted: Shop, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.pulled import require_pulled
 from tracemark.acts.uncompared import require_compared
 from tracemark.durable import read_regular, why_unread, write_atomic
-from tracemark.errors import IrregularFileError, UsageError
+from tracemark.errors import ExportRefusedError, IrregularFileError, UsageError
 from tracemark.exporters.evaluation import for_evaluation, unmatched
 from tracemark.exporters.select import Terms, of_models
 from tracemark.findings import Finding, Report, finding
@@ -98,8 +98,8 @@ def plan(root: Path, options: PlanOptions) -> PlanReport:
     """Return what to run next, and write it as JSON Lines where a file is named.
 
     Raises:
-        ExportRefusedError: when no harness is accepted, when it is open which one is, or when it rests on a harness
-            that cannot be compared whether a success counts.
+        ExportRefusedError: when no harness is accepted, when it is open which harness or model is, or when it rests on
+            a harness that cannot be compared whether a success counts.
         UsageError: when the list of tasks is none, when quotas are wanted of a training set without a total, or when
             the file to write lies where the corpus keeps what it reads.
         NoStoreError: when there is no store.
@@ -115,6 +115,8 @@ def planned(corpus: Corpus, options: PlanOptions) -> PlanReport:
     """Return what to run next in a corpus, which may be one as it would be after a decision; see `plan`."""
     require_pulled(corpus)
     require_accepted(corpus)
+    for problem in corpus.model_findings():
+        raise ExportRefusedError(problem.message, where=problem.where, hint=problem.hint)
     wanted = _wanted(corpus.params, options.runs)
     listed = [] if options.tasks is None else _listed(options.tasks)
     with open_store(corpus.root) as store:
