@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from tracemark.acts import decisions, scaffold
 from tracemark.clock import FixedClock
@@ -55,6 +56,17 @@ class Project:
         return self.run("git", "rev-parse", "HEAD").strip()
 
 
+GATES = {
+    "gate-harness@desk-advised",
+    "gate-harness@desk-commented",
+    "gate-harness@desk-plain",
+    "gate-model@desk-agent-tuned",
+}
+"""The gates of this repository's candidates."""
+
+DECIDED = {"export-sft", "failures", *GATES, "plan"}
+"""What a decision or a parameter reruns. The pictures stay as they are where no gate says anything else."""
+
 COMMENTED = {("siblings-alike", "warning")}
 """What `check` finds in this repository: one of its harness versions differs from another in a comment alone."""
 
@@ -90,16 +102,98 @@ def test_a_second_time_nothing_is_run(project: Project) -> None:
 def test_touching_one_file_of_a_harness_reruns_what_depends_on_it(project: Project) -> None:
     with (project.root / "harness_versions/desk-plain/prompts/system.jinja").open("a") as prompt:
         prompt.write("Be brief.\n")
-    assert project.repro() == {"harness@desk-plain", "play@desk-plain", "ingest", "export-sft"}
+    assert project.repro() == {"harness@desk-plain", "play@desk-plain", "ingest", *DECIDED, "gate-plots"}
     assert project.repro() == set()
 
 
-def test_a_decision_reruns_the_export_alone(project: Project) -> None:
+def test_a_decision_reruns_what_follows_from_it(project: Project) -> None:
     taken = json.loads((project.root / "exports/sft/manifest.json").read_text())["rows"][0]
     project.run("tracemark", "retract", taken, "--reason", "the order was of another customer")
-    assert project.repro() == {"export-sft"}
+    assert project.repro() == DECIDED
     assert taken not in json.loads((project.root / "exports/sft/manifest.json").read_text())["rows"]
     assert project.ask("audit", "exports/sft")["findings"] == []
+
+
+def evaluation(project: Project) -> set[str]:
+    return set(YAML(typ="safe").load(project.root / "params.yaml")["evaluation"]["tasks"])
+
+
+def test_the_gates_judge_and_install_nothing(project: Project) -> None:
+    reports = {path.stem: json.loads(path.read_text()) for path in (project.root / "reports/gates").glob("*.json")}
+    assert len(reports) == len(GATES)
+    assert {report["verdict"] for report in reports.values()} <= {"accept", "reject"}
+    assert project.run("git", "status", "--porcelain", "ledger.jsonl", "params.yaml") == ""
+    told = json.loads(project.run("dvc", "metrics", "show", "--json"))
+    measured = {Path(file).stem: one["data"]["measured"] for file, one in told[""]["data"].items()}
+    assert measured.keys() == reports.keys()
+    for name, one in measured.items():
+        assert (one["w"], one["l"]) == (reports[name]["measured"]["w"], reports[name]["measured"]["l"])
+
+
+def test_dvc_draws_what_the_gates_measured(project: Project) -> None:
+    drawn = json.loads(project.run("dvc", "plots", "show", "--json"))
+    assert "errors" not in drawn
+    values = {
+        name: [point for plot in plots for point in plot["content"]["data"]["values"]]
+        for name, plots in drawn["data"].items()
+    }
+    assert values.keys() == {
+        "pass^k against k: harness",
+        "cost against reliability: harness",
+        "pass^k against k: model",
+        "cost against reliability: model",
+        "fixes and breaks",
+    }
+    assert {point["field"] for point in values["pass^k against k: harness"]} == {
+        "accepted",
+        "harness-desk-advised",
+        "harness-desk-commented",
+        "harness-desk-plain",
+    }
+    assert {point["k"] for point in values["pass^k against k: model"]} == {1, 2, 3, 4}
+    report = json.loads((project.root / "reports/gates/harness-desk-advised.json").read_text())["measured"]
+    changes = {point["gate"]: point["tasks"] for point in values["fixes and breaks"]}
+    assert changes["harness-desk-advised: up"] == report["w"]
+    assert changes["harness-desk-advised: down"] == -report["l"]
+    costs = [point for point in values["cost against reliability: harness"] if point.get("harness-desk-advised")]
+    assert {point["cost_per_success"] for point in costs} == {report["candidate"]["cost_per_success"]["value"]}
+    project.run("dvc", "plots", "show")
+    assert "harness-desk-advised" in (project.root / "dvc_plots" / "index.html").read_text()
+
+
+def test_nothing_that_is_planned_or_learned_from_is_for_evaluation(project: Project) -> None:
+    planned = [json.loads(line) for line in (project.root / "reports/plan.jsonl").read_text().splitlines()]
+    assert planned
+    assert not {row["task"] for row in planned} & evaluation(project)
+    taken = set(json.loads((project.root / "exports/sft/manifest.json").read_text())["rows"])
+    listed = {row["trace_id"]: row["task"] for row in project.ask("traces", "list")["traces"]}
+    assert not {row["task"] for row in planned} & {listed[trace] for trace in taken}
+    failed = [json.loads(line) for line in (project.root / "failures/failures.jsonl").read_text().splitlines()]
+    assert failed
+    assert not {row["trace"] for row in failed} & taken
+    assert not {listed[row["trace"]] for row in failed} & evaluation(project)
+
+
+def test_a_candidate_less_is_a_gate_less(project: Project) -> None:
+    params = project.root / "params.yaml"
+    params.write_text(params.read_text().replace("      - desk-commented\n", ""))
+    project.run("tracemark", "pipeline", "dvcfile", "--check", code=1)
+    (project.root / "dvc.yaml").write_text(project.run("tracemark", "pipeline", "dvcfile"))
+    assert project.repro() == {*DECIDED - {"gate-harness@desk-commented"}, "gate-plots"}
+    drawn = json.loads((project.root / "reports/gates/plots/pass-all.json").read_text())
+    assert "harness-desk-commented" not in drawn[0]
+
+
+def test_a_comparison_that_is_refused_stops_the_pipeline_and_says_why(project: Project) -> None:
+    params = project.root / "params.yaml"
+    params.write_text(params.read_text().replace("  attempts: 4              # attempts at", "  attempts: 5   # at"))
+    # as DVC ends when a stage fails
+    project.run("dvc", "repro", "gate-harness@desk-advised", code=255)
+    report = json.loads((project.root / "reports/gates/harness-desk-advised.json").read_text())
+    assert report["verdict"] == "refused"
+    assert "evaluation-changed" in {refusal["reason"] for refusal in report["refusals"]}
+    # what the gate needed was brought up to date before it, and the plan needs no gate
+    assert project.repro("plan") == {"plan"}
 
 
 def test_an_older_revision_and_back(project: Project) -> None:
@@ -125,7 +219,7 @@ def test_records_that_are_refused_keep_nothing_else_out_of_the_pipeline(project:
     params.write_text(params.read_text().replace("inbox: complete", "inbox: partial "))
     (project.root / "inbox" / "others").mkdir()
     (project.root / "inbox" / "others" / "broken.json").write_text('{"schema_version": "ATIF-v1.8", "steps": [')
-    assert project.repro() == {"ingest", "export-sft"}
+    assert project.repro() == {"ingest", *DECIDED}
     assert list((project.root / "traces" / "refused").iterdir())
     assert project.repro() == set()
 
@@ -209,7 +303,13 @@ def test_after_one_percent_more_traces_a_push_sends_little_more_than_the_new_seg
     (root / "dvc.yaml").write_text(dvcfile.render(root))
     fill(root, "first", made, slice(None, -1))
     project = Project(root)
-    assert project.repro() == {*(f"harness@h{number}" for number in range(6)), "ingest", "export-sft"}
+    assert project.repro() == {
+        *(f"harness@h{number}" for number in range(6)),
+        "ingest",
+        "export-sft",
+        "failures",
+        "plan",
+    }
     assert project.ask("audit", "exports/sft")["findings"] == []
     project.run("dvc", "remote", "add", "--default", "store", str(remote))
     project.run("dvc", "push", "--quiet")
