@@ -198,7 +198,7 @@ def _target(corpus: Corpus, to: str) -> tuple[Entry, AcceptedPair]:
         raise UsageError(problem.message, where=problem.where, hint=f"name an entry; {_LOG}")
     if not made:
         raise NegativeAnswerError("no pair was accepted yet, so there is none before it", hint=_LOG)
-    latest = list(dict.fromkeys(Past(corpus.chain).latest(made)))
+    latest = list({one.digest: one for one in Past(corpus.chain).latest(made)}.values())
     if len(latest) > 1:
         named = ", ".join(one.digest[:12] for one in latest)
         raise UsageError(

@@ -1,0 +1,44 @@
+"""What a run cost, and which model made it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tracemark.acts.attempts import cost_of, model_of
+from tracemark.gates.cell import Model
+
+
+def step(cost: float | None, source: str = "agent", **more: Any) -> dict[str, Any]:
+    return {"source": source, **({} if cost is None else {"metrics": {"cost_usd": cost}}), **more}
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "cost"),
+    [
+        ({"steps": []}, None),
+        ({"steps": [step(0.5), step(0.25)]}, 0.75),
+        ({"steps": [step(0.5), step(None, "user"), step(None, llm_call_count=0)]}, 0.5),
+        ({"steps": [step(0.5), step(None)]}, None),
+        ({"steps": [step(0.5)], "final_metrics": {"total_cost_usd": 2}}, 2.0),
+        ({"steps": [step(0.5)], "final_metrics": {"total_cost_usd": 0}}, 0.0),
+        ({"steps": [step(0.5)], "final_metrics": {}}, 0.5),
+        ({"steps": [step(0.5)], "subagent_trajectories": [{"steps": [step(0.25)]}]}, 0.75),
+        ({"steps": [step(0.5)], "subagent_trajectories": [{"steps": [step(None)]}]}, None),
+        ({"steps": [step(0.0)]}, 0.0),
+    ],
+)
+def test_a_cost_is_the_runs_own_total_else_the_sum_of_its_steps_and_never_a_guess(
+    trajectory: dict[str, Any], cost: float | None
+) -> None:
+    assert cost_of(trajectory) == cost
+
+
+def test_the_model_half_is_all_that_a_run_says_of_its_model() -> None:
+    run = {
+        "model": {"name": "m", "revision": "1", "chat_template": "t", "server": "s"},
+        "sampling": {"top_p": 1, "temperature": 0.5},
+    }
+    assert model_of(run) == Model("m", "1", "t", None, "s", '{"temperature":0.5,"top_p":1}')
+    assert model_of({}) == model_of({"sampling": {}}) == Model()

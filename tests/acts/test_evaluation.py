@@ -1,0 +1,96 @@
+"""Which stored traces are evaluations, of which pair, and what is left out of them by name."""
+
+from __future__ import annotations
+
+from tracemark.acts import decisions, equivalence
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.evaluation import Asked, Evaluations, named_model
+from tracemark.gates.cell import Cell, Model
+
+from .conftest import CLOCK
+from .evaluated import TASKS, Bench, run
+
+
+def cell(bench: Bench, harness: str = "desk_b", model: str = "m@1") -> tuple[Cell, dict[str, str]]:
+    with open_store(bench.root) as store, store.unchanging():
+        found = Evaluations(Corpus(bench.root), store)
+        made = found.cell(bench.fingerprint(harness), Asked(model))
+    return made, {one.message.partition(":")[0].rpartition(" are ")[2]: one.code for one in found.findings}
+
+
+def test_a_cell_holds_every_evaluation_trace_of_its_pair_and_no_other(bench: Bench) -> None:
+    made, left = cell(bench)
+    assert {one.trace for one in made.attempts} == set(bench.traces("desk_b"))
+    assert {one.task for one in made.attempts} == {f"shop/{task}" for task in TASKS}
+    assert {one.model for one in made.attempts} == {Model("m", "1")}
+    assert {one.cost for one in made.attempts} == {0.01}
+    assert {one.grader for one in made.attempts} == {("shop", "1")}
+    assert {one.evidence for one in made.attempts} == {"claimed"}
+    assert set(made.components) == {"prompt_templates", "tool_bindings", "observation_handlers", "runtime"}
+    assert left == {}
+
+
+def test_retracted_traces_do_not_count_and_are_named(bench: Bench) -> None:
+    trace = bench.traces("desk_b")[0]
+    decisions.retract(bench.root, trace, "a wrong grader", CLOCK)
+    made, left = cell(bench)
+    assert (len(made.attempts), left) == (15, {"retracted": "evaluation-replaced"})
+
+
+def test_superseded_traces_do_not_count_and_what_stands_for_them_does(bench: Bench) -> None:
+    old = bench.traces("desk_b")[0]
+    new = bench.read_anew(old)
+    made, left = cell(bench)
+    assert left == {"superseded": "evaluation-replaced"}
+    assert new in {one.trace for one in made.attempts}
+    assert old not in {one.trace for one in made.attempts}
+
+
+def test_contested_traces_do_not_count_and_are_named(bench: Bench) -> None:
+    said = "Under two verdicts."
+    bench.store("desk_b", [run("e-0", "desk_b", "m@1", 5, "success", said=said)])
+    bench.store("desk_b", [run("e-0", "desk_b", "m@1", 5, "failure", said=said)])
+    made, left = cell(bench)
+    assert (len(made.attempts), left) == (16, {"contested": "evaluation-left-out"})
+
+
+def test_runs_that_are_no_whole_run_of_the_agent_do_not_count(bench: Bench) -> None:
+    bench.store("desk_b", [run("e-0", "desk_b", "m@1", 5, "success", role="continuation")])
+    made, left = cell(bench)
+    assert (len(made.attempts), left) == (16, {"no whole run": "evaluation-left-out"})
+
+
+def test_runs_of_other_tasks_are_no_evaluation(bench: Bench) -> None:
+    bench.store("desk_b", [run("t-9", "desk_b", "m@1", 0, "success"), run("", "desk_b", "m@1", 0, "success")])
+    assert len(cell(bench)[0].attempts) == 16
+
+
+def test_what_is_stated_later_counts(bench: Bench) -> None:
+    said = "The model came later."
+    plain = run("e-0", "desk_b", "q@1", 0, "success", said=said, grader=None)
+    del plain["extra"]["tracemark"]["run"]["model"]["revision"]
+    bench.store("desk_b", [plain])
+    assert cell(bench, model="q@1")[0].attempts == ()
+    bench.store("desk_b", [run("e-0", "desk_b", "q@1", 0, "success", said=said, called={"server": "vllm"})])
+    (attempt,) = cell(bench, model="q@1")[0].attempts
+    assert attempt.model == Model("q", "1", server="vllm")
+    assert attempt.grader == ("shop", "1")
+
+
+def test_traces_of_a_declared_equivalent_count_under_the_harness(bench: Bench) -> None:
+    equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
+    made, _ = cell(bench, "desk_a")
+    assert len(made.attempts) == 32
+    assert {one.fingerprint for one in made.attempts} == {bench.fingerprint()}
+
+
+def test_a_trace_of_which_nobody_says_the_attempt_is_still_an_attempt(bench: Bench) -> None:
+    bench.store("desk_b", [run("e-0", "desk_b", "q", None, "success")])
+    (attempt,) = cell(bench, model="q")[0].attempts
+    assert (attempt.attempt, attempt.model) == (None, Model("q"))
+
+
+def test_a_cell_of_nothing_claims_what_the_label_says(bench: Bench) -> None:
+    made, _ = cell(bench, model="who@7")
+    assert made.pair.model == named_model("who@7") == Model("who", "7")
+    assert [named_model(one) for one in ("who", "who@", "@7")] == [Model("who"), Model("who@"), Model("@7")]

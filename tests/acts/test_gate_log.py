@@ -1,0 +1,124 @@
+"""The decisions about the pair, and their evidence as far as it can be derived again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tracemark.acts import decisions, gate_log, health, pairs
+from tracemark.cli.main import run as tracemark
+from tracemark.ledger import chain
+from tracemark.ledger.entry import encode, seal
+from tracemark.model.decision import Decision
+
+from .conftest import CLOCK, Shop
+from .evaluated import Bench
+
+
+def last(bench: Bench) -> dict[str, Any]:
+    return gate_log.gate_log(bench.root).decisions[-1]
+
+
+def findings(bench: Bench, code: str) -> list[str]:
+    return [found.message for found in health.check(bench.root).findings if found.code == code]
+
+
+def forge(bench: Bench, **evidence: Any) -> None:
+    """Write the newest entry anew with other evidence and a digest that fits, as somebody might who edits a ledger."""
+    path = bench.root / chain.NAME
+    *rest, line = path.read_bytes().splitlines(keepends=True)
+    members = json.loads(line)
+    del members["digest"]
+    members["evidence"] |= evidence
+    path.write_bytes(b"".join(rest) + encode(seal(Decision.model_validate(members))))
+
+
+def test_decisions_are_listed_with_what_of_their_evidence_holds(bench: Bench) -> None:
+    bench.install("desk_c", out=bench.root / "reports" / "gates" / "c.json")
+    bench.install()
+    log = gate_log.gate_log(bench.root)
+    assert [row["kind"] for row in log.decisions] == ["accept", "accept", "freeze", "reject", "install"]
+    assert [row["in_force"] for row in log.decisions] == [False, True, True, False, True]
+    rejected, installed = log.decisions[-2:]
+    assert rejected["evidence"]["report"].startswith("at hand")
+    assert rejected["evidence"]["traces"] == "32 of 32 stored"
+    assert (rejected["measured"]["w"], rejected["measured"]["l"]) == (1, 1)
+    assert "desk_c" in rejected["what"]
+    assert "desk_a" in rejected["what"]
+    assert installed["evidence"] == {
+        "report": "not at hand",
+        "traces": "16 of 16 stored",
+        "params": "those of now",
+    }
+    assert log.heads == (installed["entry"],)
+    assert log.exit_code == 0
+
+
+def test_the_log_is_a_table_for_people(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.install()
+    pairs.rollback(bench.root, "previous", "worse in use", CLOCK)
+    assert tracemark(["--root", str(bench.root), "gate", "log"]) == 0
+    said = capsys.readouterr().out
+    assert "roll-back *" in said
+    assert "5 up, 0 down of 8" in said
+
+
+def test_parameters_that_were_changed_since_are_told(bench: Bench) -> None:
+    bench.install()
+    bench.set(("cost_not_above: false", "cost_not_above: true"))
+    assert last(bench)["evidence"]["params"] == "changed since"
+
+
+def test_a_report_that_was_made_again_otherwise_is_not_taken_for_the_one(bench: Bench) -> None:
+    out = bench.root / "reports" / "gates" / "b.json"
+    bench.install(out=out)
+    assert last(bench)["evidence"]["report"].startswith("at hand")
+    out.write_text(out.read_text().replace('"candidates":2', '"candidates":1'))
+    assert last(bench)["evidence"]["report"] == "not at hand"
+    out.write_text("[]")
+    assert last(bench)["evidence"]["report"] == "not at hand"
+
+
+def test_a_list_of_traces_that_was_forged_is_broken(bench: Bench) -> None:
+    bench.install()
+    forge(bench, accepted_traces=["f" * 64])
+    (message,) = findings(bench, "evidence-broken")
+    assert "its list of traces has not the digest that it names" in message
+    assert health.check(bench.root).exit_code == 1
+
+
+def test_numbers_that_were_forged_are_broken_where_the_report_is_at_hand(bench: Bench) -> None:
+    bench.install(out=bench.root / "reports" / "b.json")
+    measured = json.loads((bench.root / "reports" / "b.json").read_text())["measured"]
+    forge(bench, measured={**measured, "p": 0.001})
+    assert any("measured something else" in message for message in findings(bench, "evidence-broken"))
+
+
+def test_evidence_that_no_gate_gives_is_broken(bench: Bench) -> None:
+    bench.install()
+    forge(bench, policy="by feel")
+    assert len(findings(bench, "evidence-broken")) == 1
+    assert last(bench)["evidence"] == dict.fromkeys(("report", "traces", "params"), "none")
+
+
+def test_traces_that_were_retracted_since_are_told(bench: Bench) -> None:
+    bench.install()
+    decisions.retract(bench.root, bench.traces("desk_b")[0], "a wrong grader", CLOCK)
+    (message,) = findings(bench, "evidence-gone")
+    assert "were retracted since: 1" in message
+    assert health.check(bench.root).exit_code == 0
+
+
+def test_an_edited_line_is_the_first_broken_link(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.install()
+    path = bench.root / chain.NAME
+    path.write_text(path.read_text().replace('"reason":"measured"', '"reason":"better"'))
+    assert tracemark(["--root", str(bench.root), "gate", "log"]) == 31
+    assert "ledger.jsonl:4" in capsys.readouterr().err
+    assert findings(bench, "ledger-digest-mismatch") or health.check(bench.root).exit_code == 1
+
+
+def test_an_empty_ledger_has_no_decisions(shop: Shop) -> None:
+    assert gate_log.gate_log(shop.root).decisions == ()

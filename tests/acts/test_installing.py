@@ -1,0 +1,256 @@
+"""What follows from a verdict: the ledger first, then params.yaml, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemark.acts import gating, health, installing, pairs
+from tracemark.acts.corpus import Corpus
+from tracemark.cli.main import run as tracemark
+from tracemark.durable import CrashPoint
+from tracemark.errors import NegativeAnswerError, ParamsError, UsageError
+from tracemark.findings import Severity
+from tracemark.ledger import chain
+from tracemark.ledger.entry import Entry
+from tracemark.model.decision import GateEvidence
+
+from .conftest import CLOCK, write_version
+from .evaluated import ALL, Bench
+
+
+def entries(bench: Bench) -> tuple[Entry, ...]:
+    return chain.read(bench.root / chain.NAME).entries
+
+
+def files(bench: Bench) -> dict[str, bytes]:
+    """Return every file of the corpus but what is made again at will."""
+    paths = (path for path in bench.root.rglob("*") if path.is_file() and ".tracemark" not in path.parts)
+    return {path.relative_to(bench.root).as_posix(): path.read_bytes() for path in paths}
+
+
+def problems(bench: Bench) -> list[str]:
+    return [found.code for found in health.check(bench.root).findings if found.severity is Severity.ERROR]
+
+
+def test_an_accepted_harness_is_in_the_ledger_with_its_evidence_and_in_params(bench: Bench) -> None:
+    judged = bench.gate()
+    before = (bench.root / "params.yaml").read_text()
+    answer = bench.install(reason="five tasks more")
+    assert (answer.verdict, answer.decision, answer.new_entry, answer.exit_code) == ("accept", "install", True, 0)
+    entry = entries(bench)[-1]
+    assert (entry.digest, entry.decision.kind, entry.decision.reason) == (answer.entry, "install", "five tasks more")
+    subject = entry.decision.subject
+    assert (subject["half"], subject["harness"]) == ("harness", bench.fingerprint("desk_b"))
+    assert (subject["model"]["name"], subject["model"]["revision"]) == ("m", "1")
+    evidence = GateEvidence.model_validate(entry.decision.evidence)
+    assert evidence.report == judged.digest
+    assert evidence.traces.candidate == judged.report["candidate"]["digest"]
+    assert evidence.accepted_traces == judged.report["candidate"]["traces"]
+    assert (evidence.measured.w, evidence.measured.l, evidence.candidates) == (5, 0, 2)
+    after = (bench.root / "params.yaml").read_text()
+    assert after == before.replace(bench.fingerprint(), bench.fingerprint("desk_b"))
+    assert problems(bench) == []
+
+
+def test_an_accepted_model_is_installed_with_all_that_is_known_of_it(bench: Bench) -> None:
+    answer = bench.install_model()
+    assert (answer.decision, answer.half) == ("install", "model")
+    corpus = Corpus(bench.root)
+    assert corpus.params.accepted.model == "m@2"
+    assert corpus.decisions.model is not None
+    assert corpus.decisions.model["revision"] == "2"
+    assert corpus.accepted == bench.fingerprint()
+    assert problems(bench) == []
+
+
+def test_a_rejected_candidate_changes_nothing_but_the_ledger(bench: Bench) -> None:
+    before = files(bench)
+    answer = bench.install("desk_c")
+    assert (answer.verdict, answer.decision, answer.exit_code, answer.consequences) == ("reject", "reject", 1, None)
+    after = files(bench)
+    assert {name for name in before | after if before.get(name) != after.get(name)} == {chain.NAME}
+    subject = entries(bench)[-1].decision.subject
+    fingerprints = bench.fingerprint("desk_c"), bench.fingerprint()
+    assert (subject["half"], subject["candidate"], subject["incumbent"]) == ("harness", *fingerprints)
+    assert "accepted_traces" not in (entries(bench)[-1].decision.evidence or {})
+
+
+def test_a_rejection_that_stands_gets_no_second_entry(bench: Bench) -> None:
+    first = bench.install("desk_c")
+    again = bench.install("desk_c")
+    assert (again.entry, again.new_entry) == (first.entry, False)
+    assert [entry.decision.kind for entry in entries(bench)].count("reject") == 1
+
+
+def test_a_refused_comparison_decides_nothing(bench: Bench) -> None:
+    bench.tasks("e-0")
+    before = files(bench)
+    answer = bench.install()
+    assert (answer.verdict, answer.decision, answer.entry, answer.exit_code) == ("refused", None, None, 40)
+    assert files(bench) == before
+
+
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    before = files(bench)
+    command = ["--root", str(bench.root), "gate", "harness", "--candidate", "desk_b", "--install", "--dry-run"]
+    assert tracemark(command) == 0
+    said = capsys.readouterr().out
+    assert "would be installed; nothing was written to the ledger or params.yaml\n" in said
+    assert files(bench) == before
+
+
+def test_what_an_install_does_to_the_training_set_is_told_and_comes_true(bench: Bench) -> None:
+    bench.set(("evidence: unique", "evidence: claimed"))
+    told = bench.install(dry_run=True).consequences
+    assert told is not None
+    assert (told["successes_before"], told["successes_after"], told["kept"]) == (3, 2, 0)
+    assert (told["rows_before"], told["rows_after"]) == (3, 2)
+    assert bench.export().rows == told["rows_before"]
+    assert bench.install().consequences == told
+    assert bench.export("exports/after").rows == told["rows_after"]
+
+
+def test_options_that_make_no_sense_together_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["--root", str(bench.root), "gate", "harness", "--candidate", "desk_b"]
+    for options, said in (
+        (["--dry-run"], "--dry-run says something about --install only"),
+        (["--reason", "x"], "--reason says something about --install only"),
+        (["--install"], "a decision needs a reason"),
+        (["--install", "--reason", " "], "a decision needs a reason: it is empty"),
+    ):
+        assert tracemark([*base, *options]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_harness_that_was_judged_with_another_model_is_not_installed(bench: Bench) -> None:
+    bench.set(("policy: significant", "policy: cotrace"))
+    before = files(bench)
+    with pytest.raises(UsageError, match="the accepted model is m@1"):
+        installing.install_harness(bench.root, "desk_b", "m@2", installing.InstallOptions("better"), CLOCK)
+    assert files(bench) == before
+
+
+def test_a_candidate_with_problems_is_not_installed(bench: Bench) -> None:
+    folder = write_version(bench.root, "desk_x", extra="Broken.")
+    (folder / "tools.py").write_text("def other():\n    return 1\n")
+    bench.evaluate("desk_x", "m@1", ALL)
+    assert bench.gate("desk_x").verdict == "accept"
+    before = files(bench)
+    with pytest.raises(NegativeAnswerError, match="problems that must be mended") as caught:
+        bench.install("desk_x")
+    assert str(caught.value.where).startswith("harness_versions/desk_x/")
+    assert files(bench) == before
+
+
+def test_unusable_parameters_stop_a_decision_before_the_ledger(bench: Bench) -> None:
+    bench.set(("gates:", "gate:"))
+    before = files(bench)
+    with pytest.raises(ParamsError):
+        bench.install()
+    assert files(bench) == before
+
+
+# --- crashes
+
+
+COMMAND = """
+import sys
+from tracemark.cli.main import run
+sys.exit(run(["--root", *sys.argv[1:]]))
+"""
+
+
+def in_a_child(root: Path, point: CrashPoint | None, *arguments: str) -> int:
+    environment = {**os.environ, **({"TRACEMARK_CRASH_AT": point.value} if point else {})}
+    command = [sys.executable, "-c", COMMAND, str(root), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
+
+
+INSTALLS = [
+    (("gate", "harness", "--candidate", "desk_b"), "harness", "accepted-differs"),
+    (("gate", "model", "--candidate", "m@2"), "model", "accepted-model-differs"),
+]
+
+
+@pytest.mark.parametrize(("command", "half", "code"), INSTALLS)
+def test_a_crash_between_ledger_and_params_is_named_and_finished_without_a_second_entry(
+    bench: Bench, command: tuple[str, ...], half: str, code: str
+) -> None:
+    told = (*command, "--install", "--reason", "better")
+    assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *told) == -signal.SIGKILL
+    number = len(entries(bench))
+    assert entries(bench)[-1].decision.kind == "install"
+    (found,) = [found for found in health.check(bench.root).findings if found.code == code]
+    assert found.hint is not None
+    finish = found.hint.partition(" --reason")[0].split()[1:]
+    assert finish[:2] == [half, "accept"]
+    # a gate judges nothing until that is done
+    assert in_a_child(bench.root, None, *told) == 40
+    assert in_a_child(bench.root, None, *finish, "--reason", "finish it") == 0
+    assert len(entries(bench)) == number
+    assert problems(bench) == []
+    accepted = Corpus(bench.root).params.accepted
+    assert (accepted.harness, accepted.model) == (
+        bench.fingerprint("desk_b" if half == "harness" else "desk_a"),
+        "m@1" if half == "harness" else "m@2",
+    )
+
+
+@pytest.mark.parametrize(("command", "half", "code"), INSTALLS)
+def test_a_crash_after_params_leaves_nothing_to_do(
+    bench: Bench, command: tuple[str, ...], half: str, code: str
+) -> None:
+    told = (*command, "--install", "--reason", "better")
+    assert in_a_child(bench.root, CrashPoint.PARAMS_WRITTEN, *told) == -signal.SIGKILL
+    assert problems(bench) == []
+    assert [found.code for found in health.check(bench.root).findings if found.code == code] == []
+    assert entries(bench)[-1].decision.subject["half"] == half
+
+
+def test_of_two_that_install_at_once_the_second_judges_what_the_first_left(bench: Bench) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        verdicts = [answer.verdict for answer in pool.map(bench.install, ["desk_b"] * 4)]
+    assert sorted(verdicts) == ["accept", "refused", "refused", "refused"]
+    assert [entry.decision.kind for entry in entries(bench)].count("install") == 1
+    assert problems(bench) == []
+
+
+# --- reused evaluations
+
+
+def test_traces_that_installed_the_incumbent_are_flagged_until_it_is_evaluated_anew(bench: Bench) -> None:
+    bench.install()
+    answer = bench.gate("desk_a")
+    assert answer.verdict == "reject"
+    assert answer.report["reused"] == sorted(bench.traces("desk_b"))
+    assert any("are those that installed it" in line for line in answer.said)
+    bench.set(("fresh: false", "fresh: true"))
+    assert [one["met"] for one in bench.gate("desk_a").report["measured"]["conditions"]] == [False]
+    bench.store("desk_b", anew())
+    fresh = bench.gate("desk_a")
+    assert fresh.report["reused"] == []
+    assert len(fresh.report["incumbent"]["traces"]) == 16
+    assert [one["met"] for one in fresh.report["measured"]["conditions"]] == [True]
+
+
+def anew() -> list[Any]:
+    from .evaluated import runs
+
+    return runs("desk_b", "m@1", ALL, said="Evaluated anew.", note="again")
+
+
+def test_a_model_that_was_installed_is_judged_under_the_harness_that_is_accepted_then(bench: Bench) -> None:
+    bench.install()
+    answer = gating.gate_model(bench.root, "m@2")
+    assert answer.report["incumbent"]["harness"] == bench.fingerprint("desk_b")
+    assert answer.verdict == "reject"
+    pairs.rollback(bench.root, "previous", "as it was", CLOCK)
+    assert gating.gate_model(bench.root, "m@2").verdict == "accept"

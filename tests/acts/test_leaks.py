@@ -1,0 +1,66 @@
+"""Tasks of the evaluation set in training exports: those in folders, and those on record."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tracemark.acts import gating
+from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.leaks import Leaks, leaks
+
+from .evaluated import TASKS, Bench
+
+
+def found(bench: Bench) -> Leaks:
+    with open_store(bench.root) as store:
+        return leaks(Corpus(bench.root), store)
+
+
+@pytest.fixture
+def leaky(bench: Bench) -> Bench:
+    """A corpus of which an export was made before tasks were kept for evaluation."""
+    bench.set(("evidence: unique", "evidence: claimed"))
+    bench.tasks()
+    bench.export()
+    bench.tasks(*TASKS)
+    return bench
+
+
+def test_an_export_that_keeps_the_set_out_leaks_nothing(bench: Bench) -> None:
+    bench.set(("evidence: unique", "evidence: claimed"))
+    bench.export()
+    assert found(bench) == Leaks({}, ())
+    assert bench.gate().verdict == "accept"
+
+
+def test_tasks_of_the_set_in_an_export_are_named_with_the_folder(leaky: Bench) -> None:
+    assert found(leaky).tasks == {"exports/sft": tuple(f"shop/{task}" for task in TASKS)}
+    answer = leaky.gate()
+    (refusal,) = answer.report["refusals"]
+    assert (answer.exit_code, refusal["reason"]) == (40, "evaluation-leaked")
+    assert "exports/sft" in refusal["message"]
+
+
+def test_an_export_on_record_leaks_also_where_its_folder_is_gone_or_was_made_anew(leaky: Bench) -> None:
+    shutil.rmtree(leaky.root / "exports" / "sft")
+    (name,) = found(leaky).tasks
+    assert name.startswith("exports.sft ")
+    leaky.export()
+    assert list(found(leaky).tasks) == [name]
+
+
+def test_an_export_that_another_store_recorded_leaks_by_its_manifest(leaky: Bench) -> None:
+    shutil.rmtree(leaky.root / "traces" / "annotations" / "exports.sft")
+    assert list(found(leaky).tasks) == ["exports/sft"]
+
+
+def test_what_cannot_be_read_is_told_and_is_no_leak(bench: Bench) -> None:
+    folder = bench.root / "exports" / "other"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{}")
+    told = found(bench)
+    assert told.tasks == {}
+    assert [(one.code, one.where) for one in told.findings] == [("evaluation-leak-unknown", "exports/other")]
+    assert gating.gate_harness(bench.root, "desk_b").verdict == "accept"

@@ -1,0 +1,163 @@
+"""The pair by hand: a model is accepted, a pair rolled back, a set frozen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tracemark.acts import health, pairs
+from tracemark.acts.corpus import Corpus
+from tracemark.cli.main import run as tracemark
+from tracemark.durable import CrashPoint
+from tracemark.errors import NegativeAnswerError, UnknownNameError, UsageError
+from tracemark.findings import Severity
+from tracemark.ledger import chain
+
+from .conftest import CLOCK, Shop
+from .evaluated import ALL, TASKS, Bench
+from .test_installing import in_a_child
+
+
+def kinds(shop: Shop) -> list[str]:
+    return [entry.decision.kind for entry in chain.read(shop.root / chain.NAME).entries]
+
+
+def pair(shop: Shop) -> tuple[str | None, str | None]:
+    corpus = Corpus(shop.root)
+    assert [found for found in health.check(shop.root).findings if found.severity is Severity.ERROR] == []
+    return corpus.name_of(corpus.accepted), corpus.params.accepted.model
+
+
+# --- a model
+
+
+def test_a_model_is_accepted_in_the_ledger_and_in_params(shop: Shop) -> None:
+    accepted = pairs.accept_model(shop.root, "m@1", "the first", CLOCK)
+    assert (accepted.model, accepted.previous, accepted.new_entry) == ("m@1", None, True)
+    assert (accepted.members["name"], accepted.members["revision"], accepted.members["server"]) == ("m", "1", None)
+    assert Corpus(shop.root).params.accepted.model == "m@1"
+    assert pairs.accept_model(shop.root, "n", "another", CLOCK).previous == "m@1"
+    assert kinds(shop) == ["accept", "accept"]
+
+
+def test_what_its_evaluation_traces_agree_about_is_accepted_with_it(bench: Bench) -> None:
+    bench.evaluate("desk_a", "q@1", ALL, called={"server": "vllm"}, sampling={"temperature": 1})
+    accepted = pairs.accept_model(bench.root, "q", "new", CLOCK)
+    assert (accepted.model, [found.code for found in accepted.findings]) == ("q@1", ["model-revision"])
+    assert (accepted.members["server"], accepted.members["sampling"]) == ("vllm", '{"temperature":1}')
+    bench.evaluate("desk_b", "q@1", ALL, called={"server": "other"}, sampling={"temperature": 1})
+    again = pairs.accept_model(bench.root, "q@1", "new", CLOCK)
+    assert (again.members["server"], again.members["sampling"]) == (None, '{"temperature":1}')
+    assert pair(bench) == ("desk_a", "q@1")
+
+
+def test_a_model_that_is_accepted_already_gets_no_second_entry(bench: Bench) -> None:
+    before = kinds(bench)
+    again = pairs.accept_model(bench.root, "m@1", "again", CLOCK)
+    assert not again.new_entry
+    assert kinds(bench) == before
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb"])
+def test_what_names_no_model_is_refused(shop: Shop, name: str) -> None:
+    with pytest.raises(UsageError, match="names no model"):
+        pairs.accept_model(shop.root, name, "why", CLOCK)
+    assert kinds(shop) == []
+
+
+# --- back
+
+
+def test_previous_is_the_pair_before_and_going_back_twice_goes_on(bench: Bench) -> None:
+    bench.install()
+    bench.evaluate("desk_b", "m@3", ALL)
+    bench.set(("policy: significant", "policy: cotrace"))
+    bench.install_model("m@3")
+    assert pair(bench) == ("desk_b", "m@3")
+    back = pairs.rollback(bench.root, "previous", "worse in use", CLOCK)
+    assert (back.name, back.model, back.previous["model"]) == ("desk_b", "m@1", "m@3")
+    assert pair(bench) == ("desk_b", "m@1")
+    pairs.rollback(bench.root, "previous", "worse as well", CLOCK)
+    assert pair(bench) == ("desk_a", "m@1")
+
+
+def test_a_pair_of_an_entry_is_gone_back_to(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    first = chain.read(bench.root / chain.NAME).entries[0].digest
+    bench.install()
+    command = ["--root", str(bench.root), "gate", "rollback", "--to", first[:12], "--reason", "start anew"]
+    assert tracemark([*command, "--output", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["name"], said["model"], said["to"]) == ("desk_a", None, first)
+    assert pair(bench) == ("desk_a", None)
+
+
+def test_there_is_no_pair_before_the_first(shop: Shop) -> None:
+    with pytest.raises(NegativeAnswerError, match="no pair was accepted"):
+        pairs.rollback(shop.root, "previous", "why", CLOCK)
+    shop.accept()
+    with pytest.raises(NegativeAnswerError, match="no pair before"):
+        pairs.rollback(shop.root, "previous", "why", CLOCK)
+
+
+def test_what_names_no_entry_is_refused(bench: Bench) -> None:
+    with pytest.raises(UnknownNameError, match="begins with 'ffffffff'"):
+        pairs.rollback(bench.root, "ffffffff", "why", CLOCK)
+    with pytest.raises(UsageError, match="too short"):
+        pairs.rollback(bench.root, "f", "why", CLOCK)
+
+
+def test_the_present_pair_is_not_gone_back_to(bench: Bench) -> None:
+    last = chain.read(bench.root / chain.NAME).entries[-1].digest
+    with pytest.raises(NegativeAnswerError, match="same as it was then"):
+        pairs.rollback(bench.root, last, "why", CLOCK)
+
+
+def test_a_roll_back_settles_what_branches_disagree_about(bench: Bench) -> None:
+    ledger = bench.root / chain.NAME
+    base = ledger.read_text()
+    first = chain.read(ledger).entries[-1].digest
+    lines = []
+    for name in ("desk_b", "desk_c"):
+        ledger.write_text(base)
+        bench.enter("accept", {"harness": bench.fingerprint(name)})
+        lines.append(ledger.read_text().removeprefix(base))
+    ledger.write_text(base + "".join(lines))
+    with pytest.raises(UsageError, match="side by side"):
+        pairs.rollback(bench.root, "previous", "why", CLOCK)
+    pairs.rollback(bench.root, first[:12], "as before the branches", CLOCK)
+    assert pair(bench) == ("desk_a", "m@1")
+
+
+def test_a_crash_within_a_roll_back_is_named_half_by_half(bench: Bench) -> None:
+    first = chain.read(bench.root / chain.NAME).entries[0].digest
+    bench.install()
+    command = ("gate", "rollback", "--to", first[:12], "--reason", "start anew")
+    assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *command) < 0
+    found = {one.code: one for one in health.check(bench.root).findings if one.severity is Severity.ERROR}
+    assert set(found) == {"accepted-differs", "accepted-model-differs"}
+    assert in_a_child(bench.root, None, "harness", "accept", bench.fingerprint(), "--reason", "finish") == 0
+    hint = str(found["accepted-model-differs"].hint)
+    assert "set it to null" in hint
+    bench.set(("model: m@1", "model: null"))
+    assert pair(bench) == ("desk_a", None)
+    assert kinds(bench)[-1] == "roll-back"
+
+
+# --- the set
+
+
+def test_the_evaluation_set_is_frozen_by_its_digest(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.tasks(*TASKS[:4], attempts=3)
+    command = ["--root", str(bench.root), "gate", "freeze", "--reason", "smaller", "--output", "json"]
+    assert tracemark(command) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["tasks"], said["attempts"]) == (4, 3)
+    assert said["previous"] is not None
+    assert tracemark(command) == 1
+    assert kinds(bench).count("freeze") == 2
+
+
+def test_without_tasks_there_is_nothing_to_freeze(shop: Shop) -> None:
+    with pytest.raises(UsageError, match="no evaluation set"):
+        pairs.freeze(shop.root, "why", CLOCK)

@@ -1,0 +1,64 @@
+"""What gates say, as text for people."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from tracemark.acts.gating import GateAnswer
+from tracemark.acts.installing import InstallAnswer
+from tracemark.cli.gate_view import table_log, view_gate
+from tracemark.findings import Report
+
+
+def shown(report: Report) -> list[str]:
+    stream = StringIO()
+    view_gate(report, stream)
+    return stream.getvalue().splitlines()
+
+
+def members(**changes: Any) -> dict[str, Any]:
+    said = {"findings": (), "verdict": "accept", "half": "harness", "said": ("accept it",), "digest": "d" * 64}
+    return {**said, "report": {"refusals": []}, "out": None, **changes}
+
+
+def decided(**changes: Any) -> InstallAnswer:
+    said = {"decision": "install", "dry_run": False, "entry": "e" * 64, "new_entry": True}
+    return InstallAnswer(**members(), **{**said, "consequences": None, "consequences_said": ("rows: 3",), **changes})
+
+
+def test_the_verdict_comes_first_and_the_report_last() -> None:
+    assert shown(GateAnswer(**members(out="x.json"))) == ["accept it", f"report {'d' * 12} in x.json"]
+
+
+def test_what_was_decided_and_what_it_does_is_told() -> None:
+    assert shown(decided())[1:3] == [f"installed: ledger entry {'e' * 12}", "rows: 3"]
+    assert shown(decided(dry_run=True, entry=None))[1].startswith("would be installed; nothing was written")
+    said = shown(decided(decision="reject", new_entry=False, consequences_said=()))
+    assert said[1] == f"rejected: ledger entry {'e' * 12}, which stood already"
+
+
+def test_runs_to_make_are_listed_and_control_characters_made_visible() -> None:
+    rerun = [
+        {"side": "candidate", "task": "a\x1bb", "attempt": 1, "trace": "f" * 64},
+        {"side": "incumbent", "task": "c", "attempt": None, "trace": None},
+    ]
+    said = shown(GateAnswer(**members(verdict="refused", report={"refusals": [{"rerun": rerun}]})))
+    assert said[1].startswith("run: candidate, a")
+    assert "\x1b" not in said[1]
+    assert said[1].endswith(f"attempt 1 (the infrastructure ended {'f' * 12})")
+    assert said[2] == "run: incumbent, c"
+
+
+def test_no_other_report_is_taken_for_a_gates() -> None:
+    with pytest.raises(TypeError):
+        view_gate(Report(()), StringIO())
+
+
+def test_the_log_marks_what_is_in_force() -> None:
+    row = {"entry": "a" * 64, "time": "t", "kind": "accept", "reason": "why", "half": "model", "what": "m@1"}
+    stream = StringIO()
+    table_log([{**row, "in_force": True}, {**row, "in_force": False}], stream)
+    assert stream.getvalue().count("accept *") == 1
