@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import gating, health, installing, pairs
+from tracemark.acts import audit, gating, health, installing, pairs
+from tracemark.acts.audit_harness import HarnessAudit
 from tracemark.acts.corpus import Corpus
 from tracemark.cli.main import run as tracemark
 from tracemark.durable import CrashPoint
@@ -81,6 +82,9 @@ def test_a_rejected_candidate_changes_nothing_but_the_ledger(bench: Bench) -> No
     fingerprints = bench.fingerprint("desk_c"), bench.fingerprint()
     assert (subject["half"], subject["candidate"], subject["incumbent"]) == ("harness", *fingerprints)
     assert "accepted_traces" not in (entries(bench)[-1].decision.evidence or {})
+    told = audit.audit(bench.root, "desk_c")
+    assert isinstance(told, HarnessAudit)
+    assert [one["kind"] for one in told.decisions] == ["reject"]
 
 
 def test_a_rejection_that_stands_gets_no_second_entry(bench: Bench) -> None:

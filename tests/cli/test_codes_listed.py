@@ -36,12 +36,23 @@ ARGUMENTS: dict[str, list[str]] = {
     "export atif": ["export", "atif", "--out", "exports/atif"],
     "export sft": ["export", "sft", "--out", "exports/sft"],
     "plan": ["plan"],
+    "failures list": ["failures", "list"],
+    "failures show": ["failures", "show", "TRACE"],
+    "failures export": ["failures", "export", "--out", "failures"],
+    "gate harness": ["gate", "harness", "--candidate", "desk_b", "--model", "m", "--install", "--dry-run"],
+    "gate model": ["gate", "model", "--candidate", "m"],
+    "gate attribute": ["gate", "attribute", "--harness", "desk_b", "--model", "m"],
+    "gate freeze": ["gate", "freeze", "--reason", "the set"],
+    "gate log": ["gate", "log"],
+    "gate rollback": ["gate", "rollback", "--reason", "worse in use"],
+    "model accept": ["model", "accept", "m", "--reason", "the first"],
     "check": ["check"],
     "reindex": ["reindex"],
     "retract": ["retract", "TRACE", "--reason", "mistake"],
     "reinstate": ["reinstate", "TRACE", "--reason", "mistake"],
     "stamp": ["stamp", "TRACE", "--harness", "desk_a", "--reason", "known"],
     "pipeline dvcfile": ["pipeline", "dvcfile"],
+    "pipeline plots": ["pipeline", "plots", "reports/gates/harness-x.json", "--out", "reports/gates/plots"],
 }
 """For each command one call of it that does its work in a sound corpus."""
 

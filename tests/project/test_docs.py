@@ -79,7 +79,8 @@ def test_the_page_of_parameters_has_each_with_the_default_that_a_new_corpus_stat
 
 def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, member in value.items():
-        if isinstance(member, dict):
+        # an empty mapping is a value, whose members nobody names before
+        if isinstance(member, dict) and member:
             yield from leaves(member, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", member

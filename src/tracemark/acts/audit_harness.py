@@ -88,4 +88,5 @@ def audit_harness(corpus: Corpus, harness: Harness, name: str) -> HarnessAudit:
 
 
 def _harnesses_named(subject: Mapping[str, Any]) -> set[str | None]:
-    return {subject.get("harness"), subject.get("fingerprint"), *(subject.get("fingerprints") or ())}
+    judged = (one for one in (subject.get("candidate"), subject.get("incumbent")) if isinstance(one, str))
+    return {subject.get("harness"), subject.get("fingerprint"), *(subject.get("fingerprints") or ()), *judged}
