@@ -25,6 +25,8 @@ MAY_WRITE_FILES = {
     "acts/interchange.py",  # documents are copied to a temporary, renamed when synced
     "acts/interchange_job.py",  # documents wait in a workspace, or in a folder that is renamed when all are there
     "testing.py",  # damaged copies of samples, in a folder that goes with the test
+    "acts/failing_export.py",  # the files of a log are made in a workspace, and copied from there when all are whole
+    "acts/failing_job.py",  # rows and examples wait in a workspace
     "acts/export_job.py",  # rows wait in a workspace until they are chosen
 }
 """Modules that may open files for writing, each for its reason; all others go through `durable`."""
