@@ -28,7 +28,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/tutorial.md", "docs/concepts/capture.md", "docs/concepts/failures.md")
+PAGES = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/concepts/capture.md",
+    "docs/concepts/failures.md",
+    "docs/concepts/gates.md",
+)
 FENCE = re.compile(r"^```([a-z]+)(?: file=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VARYING = ((re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"), (re.compile(r"\b[0-9a-f]{64}\b"), "<digest>"))
 MARK = "\x1e"
