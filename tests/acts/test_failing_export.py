@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.acts import decisions, failing_export, failing_terms, ingest
+from tracemark.acts import decisions, failing_export, failing_terms, ingest, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failing_export import FailureExport
 from tracemark.errors import ExportRefusedError, IntegrityError, NothingReadableError, UsageError
@@ -61,6 +62,7 @@ def test_each_failure_of_the_accepted_harness_lies_in_its_file(failures: Shop) -
     assert (report.harness, report.successes, report.candidates) == ("desk_a", 4, [])
     assert report.left_out["other-harness"] == 4
     for row in rows(folder):
+        assert row["model"] is None
         assert (row["harness"], row["evidence"]) == (failures.fingerprint(), "claimed")
     assert [row["trace"] for row in rows(folder)] == sorted(row["trace"] for row in rows(folder))
 
@@ -252,10 +254,18 @@ def test_the_same_failures_give_the_same_bytes(failures: Shop, tmp_path: Path, m
     monkeypatch.setenv("TRACEMARK_WORKERS", "1")
     export(failures)
     assert content(failures.root / "failures") == first
-    # in one segment in place of three, in another order
-    with open_store(failures.root) as store:
-        ids = [state.trace_id for state in store.select(Selection())]
-    assert len(ids) == manifest(failures.root / "failures")["counts"]["traces"]
+    # the same runs, stored one by one and in another order
+    other = Shop(tmp_path / "other")
+    scaffold.init(other.root)
+    write_version(other.root, "desk_a")
+    write_version(other.root, "desk_b", extra="Be brief.")
+    for number, line in enumerate(reversed((failures.root / "inbox" / "failures.jsonl").read_text().splitlines())):
+        other.ingest([json.loads(line)], name=f"one-{number}")
+    other.ingest([document(f"t-{number}") for number in range(3)])
+    other.accept()
+    export(other)
+    second = content(other.root / "failures")
+    assert {name for name in first if first[name] != second.get(name)} == {"manifest.json"}
 
 
 def test_many_files_of_rows_become_one(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,6 +367,31 @@ def test_nothing_of_a_trace_is_written_raw(shop: Shop) -> None:
     for name, data in content(shop.root / "failures").items():
         text = data.decode()
         assert all(letter == "\n" or letter.isprintable() for letter in text), name
+
+
+def test_a_row_names_the_model(shop: Shop) -> None:
+    shop.accept()
+    models = [{"name": "desk-agent", "revision": "tuned"}, {"name": "desk-agent"}]
+    shop.ingest([failed(f"m-{number}", model=model) for number, model in enumerate(models)], name="models")
+    export(shop)
+    assert {row["task"]: row["model"] for row in rows(shop.root / "failures")} == {
+        "m-0": "desk-agent@tuned",
+        "m-1": "desk-agent",
+    }
+
+
+def test_a_catalogue_that_says_another_task_is_not_believed(failures: Shop) -> None:
+    failures.set(("tasks: []", "tasks: [f-0]"))
+    with open_store(failures.root) as store:
+        path = store.layout.catalogue
+    with sqlite3.connect(path) as database:
+        # the line is what it was, so its task is still one of the set
+        changed = database.execute("UPDATE traces SET task = 'elsewhere' WHERE task = 'f-0'").rowcount
+    database.close()
+    assert changed == 1
+    with pytest.raises(IntegrityError, match="task"):
+        export(failures)
+    assert not (failures.root / "failures").exists()
 
 
 def test_a_log_is_not_read_as_traces(failures: Shop) -> None:

@@ -23,7 +23,7 @@ from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import UnknownNameError, UsageError
 from tracemark.failures.cluster import Cluster, Clusters, cluster_id, sighting
 from tracemark.failures.log import cluster_value, example
-from tracemark.failures.near import near
+from tracemark.failures.near import fuzz, near
 from tracemark.findings import Finding, Report
 from tracemark.harness.names import NO_HARNESS
 from tracemark.store.reading import SHORTEST_PREFIX
@@ -143,6 +143,8 @@ def list_(root: Path, wanted: FailureFilter) -> FailureList:
         IntegrityError: when a trace that must be read is damaged.
         ParamsError: when the conditions are not usable.
     """
+    if wanted.near is not None:
+        fuzz()
     corpus = Corpus(root)
     only = None if wanted.harness is None else _named(corpus, wanted.harness)
     with open_store(root) as store, store.unchanging():

@@ -144,7 +144,7 @@ def work(job: FailingJob) -> FailingResult:
             clusters.add(seen)
         if job.spool is not None:
             value = row(asked.trace, line, asked.fingerprint, routing, name)
-            written = to_json({**value, "evidence": asked.evidence})
+            written = to_json({**value, "model": _model(line["run"]), "evidence": asked.evidence})
             rows.setdefault((asked.log, file), []).append(written)
     for number, (place, lines) in enumerate(rows.items()):
         assert job.spool is not None
@@ -175,6 +175,13 @@ def examples(job: FailingJob) -> dict[str, Spooled]:
 def routed(job: FailingJob) -> list[tuple[Asked, dict[str, Any], Routing]]:
     """Return the traces of a small job, each with its line as it stands now, and where it goes."""
     return [(asked, line, route(line, job.conditions)) for asked, line in lines_of(job)]
+
+
+def _model(run: Mapping[str, Any]) -> str | None:
+    """Return the model of a run, `NAME` or `NAME@REVISION`; None when nobody names one."""
+    model = run.get("model") or {}
+    name, revision = model.get("name"), model.get("revision")
+    return f"{name}@{revision}" if name and revision else name
 
 
 def lines_of(job: FailingJob) -> Iterator[tuple[Asked, dict[str, Any]]]:

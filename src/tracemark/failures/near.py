@@ -37,7 +37,7 @@ def near(clusters: Iterable[Cluster], line: str, but: str) -> list[Near]:
     Raises:
         UsageError: when rapidfuzz is not installed.
     """
-    ratio = _fuzz().ratio
+    ratio = fuzz().ratio
     found = [
         Near(cluster, score)
         for cluster in clusters
@@ -46,7 +46,12 @@ def near(clusters: Iterable[Cluster], line: str, but: str) -> list[Near]:
     return sorted(found, key=lambda one: (-one.similarity, one.cluster.id))
 
 
-def _fuzz() -> Any:
+def fuzz() -> Any:
+    """Return the module that compares texts; to be asked before anything that takes time.
+
+    Raises:
+        UsageError: when rapidfuzz is not installed.
+    """
     try:
         return import_module("rapidfuzz.fuzz")
     except ModuleNotFoundError as error:
