@@ -16,6 +16,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(sys.executable).parent
 MANIFEST = ROOT / "exports" / "sft" / "manifest.json"
+FAILURES = ROOT / "failures"
+REPORTS = ROOT / "reports" / "gates"
+PLAN = ROOT / "reports" / "plan.jsonl"
+SHOWN = 4
+"""How many clusters of failures are named."""
 WHY = {
     "other-harness": "made by another harness: its procedure cannot be performed under the accepted one",
     "outcome": "no recorded success; kept in the store, never trained on",
@@ -33,7 +38,10 @@ def tracemark(*words: str) -> Any:
 
 def reproduce() -> None:
     """Bring the pipeline up to date; show its words only when it fails."""
-    print("dvc repro … (fingerprint, play, ingest, export; nothing is run that is up to date)", file=sys.stderr)
+    print(
+        "dvc repro … (fingerprint, play, ingest, export, failures, gates, plan; nothing is run that is up to date)",
+        file=sys.stderr,
+    )
     done = subprocess.run(
         [str(PROGRAMS / "dvc"), "repro"],
         cwd=ROOT,
@@ -115,6 +123,8 @@ def main() -> int:
     for reason, number in counts["excluded"].items():
         if number:
             print(f"  {number:>4} left out, {reason}: {WHY.get(reason, '')}")
+    failures(label(accepted, listed))
+    gates(listed)
     print("\nLook further (commands are in .venv/bin):")
     look_further(
         ("tracemark audit exports/sft", "every row made again from the store and compared"),
@@ -123,9 +133,63 @@ def main() -> int:
             (f"tracemark harness diff {argument(one, listed)} {argument(accepted, listed)}", "what differs, as text")
             for one in listed[1:]
         ),
+        ("tracemark failures list", "what fails again and again, under every harness"),
+        ("tracemark gate log", "who decided what, and on which evidence"),
         ("dvc dag", "the pipeline; dvc repro does nothing the second time"),
     )
     return 0
+
+
+def failures(accepted: str) -> None:
+    """Say what the failure log of the accepted harness holds: the clusters of its failures, the largest first."""
+    manifest = json.loads((FAILURES / "manifest.json").read_bytes())
+    clusters = [json.loads(path.read_bytes()) for path in (FAILURES / "clusters").iterdir()]
+    log = manifest["logs"][0]
+    runs = sum(log["evidence"].values())
+    print(
+        f"\nFailure log failures/: {runs} failed runs of {accepted} in {log['clusters']} clusters, no row among them:"
+    )
+    for found in sorted(clusters, key=lambda one: (-one["traces"], one["cluster"]))[:SHOWN]:
+        said = f"{found['tool']}: {found['line']}" if found["tool"] else found["line"]
+        print(f"  {found['traces']:>4} runs of {found['tasks']} tasks: {said[:100]}")
+
+
+def gates(listed: list[dict[str, Any]]) -> None:
+    """Say what the gates found, and what installing each accepted harness would do; nothing is installed."""
+    reports = [json.loads(path.read_bytes()) for path in sorted(REPORTS.glob("*.json"))]
+    print("\nThe gates, each candidate against the accepted half with the other half the same (reports/gates/):")
+    names = [candidate(report, listed) for report in reports]
+    for name, report in zip(names, reports, strict=True):
+        print(f"  {report['verdict']:<6}  {name:<{max(map(len, names))}}  {found(report)}")
+    for name, report in zip(names, reports, strict=True):
+        if report["verdict"] == "accept":
+            print(f"\nNothing was installed. With `--install`, {report['half']} {name}:")
+            answer = tracemark(
+                "gate", report["half"], "--candidate", name, "--install", "--dry-run", "--reason", "demo"
+            )
+            for said in answer["consequences_said"]:
+                print(f"  {said}")
+    tasks = [json.loads(line) for line in PLAN.read_text(encoding="utf-8").splitlines()]
+    runs = sum(task["attempts"] for task in tasks)
+    print(f"\nTo be run next under the accepted pair (reports/plan.jsonl): {len(tasks)} tasks, {runs} runs")
+
+
+def candidate(report: dict[str, Any], listed: list[dict[str, Any]]) -> str:
+    """Return by what a command is told of the candidate of a gate's report."""
+    half = report["candidate"]
+    if report["half"] == "model":
+        return "@".join(filter(None, (half["model"]["name"], half["model"]["revision"])))
+    return argument(next(one for one in listed if one["fingerprint"] == half["harness"]), listed)
+
+
+def found(report: dict[str, Any]) -> str:
+    """Return in words what a gate measured, or why it refused to compare."""
+    if report["verdict"] == "refused":
+        return "; ".join(refusal["message"] for refusal in report["refusals"])
+    measured = report["measured"]
+    noise = "within" if measured["inside_noise"] else "beyond"
+    tasks = f"{measured['w']} tasks up, {measured['l']} down of {measured['n']} × {measured['attempts']}"
+    return f"{tasks}, p = {measured['p']:.2g}, {noise} the noise"
 
 
 def look_further(*commands: tuple[str, str]) -> None:

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.domains.desk_runs import ACCEPTED, CANDIDATES, compared, successes
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(sys.executable).parent
+AUDITS, LISTS = [("audit", 0), ("audit", 0)], [("failures", 0), ("gate", 0)]
 
 
 def run(folder: Path, *command: str) -> str:
@@ -34,8 +37,8 @@ def test_a_fresh_clone_runs_the_demo_and_is_clean_afterwards(tmp_path: Path) -> 
     manifest = json.loads((clone / "exports" / "sft" / "manifest.json").read_text())
     assert f"{manifest['counts']['rows']} of {manifest['counts']['traces']} traces" in told
     assert manifest["counts"]["excluded"]["other-harness"] > 0
-    assert len(told.splitlines()) <= 36
-    assert further(clone, told) == [("audit", 0), ("audit", 0), *[("harness", 1)] * 3]
+    assert len(told.splitlines()) <= 60
+    assert further(clone, told) == [*AUDITS, *[("harness", 1)] * 3, *LISTS]
     assert "up to date" in run(clone, "dvc", "repro")
 
 
@@ -61,7 +64,28 @@ def test_after_an_edit_the_demo_tells_the_accepted_harness_from_the_edited_one_a
     assert versions[0].endswith("accepted (as it was before the edit)")
     assert versions[3].endswith("differs from the accepted one in prompt_templates/system (as the folder is now)")
     assert all(" 356 traces, " in line for line in runs)
-    assert further(clone, told) == [("audit", 0), ("audit", 0), *[("harness", 1)] * 4]
+    assert further(clone, told) == [*AUDITS, *[("harness", 1)] * 4, *LISTS]
+
+
+@pytest.mark.slow
+def test_with_another_seed_the_decisions_follow_the_data(tmp_path: Path) -> None:
+    seed = 5
+    clone = tmp_path / "tracemark"
+    run(tmp_path, "git", "clone", "--quiet", str(ROOT), str(clone))
+    pipeline = clone / "dvc.yaml"
+    pipeline.write_text(pipeline.read_text().replace("play.py ", f"play.py --seed {seed} "))
+    told = run(clone, sys.executable, "docs/demo.py")
+    report = json.loads((clone / "reports" / "gates" / "model-desk-agent-tuned.json").read_text())
+    assert report["verdict"] == "reject"
+    assert json.loads((ROOT / "reports" / "gates" / "model-desk-agent-tuned.json").read_text())["verdict"] == "accept"
+    before = successes(ACCEPTED, "base", seed)
+    others = {f"harness-{name}": successes(name, "base", seed) for name in CANDIDATES}
+    others["model-desk-agent-tuned"] = successes(ACCEPTED, "tuned", seed)
+    for name, after in others.items():
+        measured = json.loads((clone / "reports" / "gates" / f"{name}.json").read_text())["measured"]
+        expected = compared(before, after)
+        assert (name, measured["w"], measured["l"]) == (name, expected.ups, expected.downs)
+        assert f"{expected.ups} tasks up, {expected.downs} down" in told
 
 
 def further(clone: Path, told: str) -> list[tuple[str, int]]:
