@@ -40,6 +40,18 @@ def test_the_failures_of_generated_traces_are_routed_and_clustered(tmp_path: Pat
     assert len(re.findall(r"^failures (?:list|export, h5) +\d+ +\d+\.\d\d ", ran.stdout, re.MULTILINE)) == 2
 
 
+@pytest.mark.slow
+def test_a_gate_over_generated_evaluations_is_measured(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "gates.py"), "--tasks", "4", "--attempts", "2"]
+    ran = subprocess.run(
+        [*command, "--repeats", "1", "--folder", str(tmp_path)], check=False, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    # a comparison that is refused would be measured as well, and says nothing
+    assert re.search(r"verdict (?:accept|reject);", ran.stdout)
+    assert len(re.findall(r"^(?:from the store|comparison alone) +\d+\.\d+ ", ran.stdout, re.MULTILINE)) == 2
+
+
 def _name(line: str) -> str:
     return re.split(r"  +", line)[0]
 
