@@ -27,6 +27,8 @@ def step(cost: float | None, source: str = "agent", **more: Any) -> dict[str, An
         ({"steps": [step(0.5)], "subagent_trajectories": [{"steps": [step(0.25)]}]}, 0.75),
         ({"steps": [step(0.5)], "subagent_trajectories": [{"steps": [step(None)]}]}, None),
         ({"steps": [step(0.0)]}, 0.0),
+        ({"steps": [], "final_metrics": {"total_cost_usd": 10**400}}, None),
+        ({"steps": [], "final_metrics": {"total_cost_usd": True}}, None),
     ],
 )
 def test_a_cost_is_the_runs_own_total_else_the_sum_of_its_steps_and_never_a_guess(

@@ -362,3 +362,29 @@ def test_without_an_accepted_half_there_is_nothing_to_compare_with(bench: Bench)
 def test_a_report_is_not_written_where_it_would_be_read_back(bench: Bench) -> None:
     with pytest.raises(UsageError):
         bench.gate(out=bench.root / "inbox" / "report.json")
+
+
+@pytest.mark.parametrize("name", ["ledger.jsonl", "params.yaml", "reports"])
+def test_a_report_overwrites_nothing_but_a_report(bench: Bench, name: str) -> None:
+    (bench.root / "reports").mkdir(exist_ok=True)
+    path = bench.root / name
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(UsageError, match="no report of a gate"):
+        bench.gate(out=path)
+    assert before is None or path.read_bytes() == before
+
+
+def test_a_report_replaces_an_earlier_one_and_an_empty_file(bench: Bench) -> None:
+    out = bench.root / "reports" / "b.json"
+    out.parent.mkdir()
+    out.write_text("")
+    first = bench.gate(out=out).digest
+    bench.gate("desk_c", out=out)
+    assert bench.gate(out=out).digest == first
+    gating.gate_attribute(bench.root, "desk_b", "m@2", out)
+    assert bench.gate(out=out).digest == first
+
+
+def test_names_that_are_no_text_are_shown_and_stop_nothing(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.store("desk_a", runs("desk_a", "m\ud800@3", ALL, grader={"name": "g\ud801", "version": "1"}))
+    assert "graders-differ" in refusals(bench, capsys, "model", "--candidate", "m\\ud800@3")

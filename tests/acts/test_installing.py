@@ -243,6 +243,8 @@ def test_traces_that_installed_the_incumbent_are_flagged_until_it_is_evaluated_a
     assert fresh.report["reused"] == []
     assert len(fresh.report["incumbent"]["traces"]) == 16
     assert [one["met"] for one in fresh.report["measured"]["conditions"]] == [True]
+    pairs.rollback(bench.root, "previous", "as it was", CLOCK)
+    assert bench.gate("desk_b").report["candidate"]["traces"] == fresh.report["incumbent"]["traces"]
 
 
 def anew() -> list[Any]:

@@ -16,10 +16,12 @@ from tracemark import digest
 from tracemark.exporters.evaluation import qualified
 from tracemark.exporters.head import head_in, require_same
 from tracemark.gates.cell import Attempt, Model
-from tracemark.store.row import trajectory_of
+from tracemark.store.row import storable, trajectory_of
 from tracemark.store.selection import State
 from tracemark.store.state import join
 from tracemark.store.store import Store
+
+_NAMED = ("name", "revision", "chat_template", "tokenizer", "server")
 
 
 def attempts_of(store: Store, states: Iterable[State], same: Mapping[str, str]) -> Iterator[Attempt]:
@@ -65,11 +67,7 @@ def model_of(run: Mapping[str, Any]) -> Model:
     said = run.get("model") or {}
     sampling = run.get("sampling")
     return Model(
-        name=said.get("name"),
-        revision=said.get("revision"),
-        chat_template=said.get("chat_template"),
-        tokenizer=said.get("tokenizer"),
-        server=said.get("server"),
+        **{name: _text(said.get(name)) for name in _NAMED},
         sampling=digest.canonical(sampling).decode("utf-8") if sampling else None,
     )
 
@@ -82,17 +80,33 @@ def cost_of(trajectory: Mapping[str, Any]) -> float | None:
     """
     total = (trajectory.get("final_metrics") or {}).get("total_cost_usd")
     if total is not None:
-        return float(total)
-    costs: list[float | None] = [
-        (step.get("metrics") or {}).get("cost_usd")
+        return _number(total)
+    costs = [
+        _number((step.get("metrics") or {}).get("cost_usd"))
         for step in trajectory.get("steps") or ()
         if step.get("source") == "agent" and step.get("llm_call_count") != 0
     ]
     costs += [cost_of(one) for one in trajectory.get("subagent_trajectories") or ()]
-    known = [float(cost) for cost in costs if cost is not None]
+    known = [cost for cost in costs if cost is not None]
     return sum(known) if known and len(known) == len(costs) else None
 
 
+def _number(value: Any) -> float | None:
+    """Return a cost as a number; None for what is none, or is beyond all that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _text(value: Any) -> str | None:
+    """Return a text as the catalogue holds it, so that what is asked for by a name of there is the one of here."""
+    return storable(value) if isinstance(value, str) else None
+
+
 def _grader(outcome: Mapping[str, Any]) -> tuple[str, str | None] | None:
-    grader = outcome.get("grader")
-    return (str(grader["name"]), grader.get("version")) if grader and grader.get("name") else None
+    grader = outcome.get("grader") or {}
+    name = _text(grader.get("name"))
+    return None if name is None else (name, _text(grader.get("version")))

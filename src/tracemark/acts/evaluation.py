@@ -92,13 +92,14 @@ class Evaluations:
             for trace in (entry.decision.evidence or {}).get("accepted_traces") or ()
         )
 
-    def cell(self, fingerprint: str, model: Asked, *, incumbent: bool = False) -> Cell:
+    def cell(self, fingerprint: str, model: Asked) -> Cell:
         """Return the evaluation of a pair; what is left out of it is a finding.
+
+        Traces on which a decision rests that installed the pair give way to a whole evaluation that is not that one.
 
         Args:
             fingerprint: the harness.
             model: the model.
-            incumbent: whether traces that installed it give way to a whole evaluation that did not.
         """
         states = []
         left: dict[str, list[str]] = {}
@@ -111,9 +112,8 @@ class Evaluations:
             else:
                 left.setdefault(reason, []).append(state.trace_id)
         self._note(left, fingerprint, model)
-        attempts: tuple[Attempt, ...] = tuple(self._attempts(states, fingerprint))
-        if incumbent:
-            attempts = freshest(attempts, self.used, self._corpus.params.evaluation_attempts)
+        made = self._attempts(states, fingerprint)
+        attempts = freshest(made, self.used, self._corpus.params.evaluation_attempts)
         harness = self._corpus.by_fingerprint.get(fingerprint)
         components = dict(harness.identity.components) if harness is not None else None
         return Cell.of(Pair(fingerprint, model.claimed or _claimed(model.label, attempts)), attempts, components)

@@ -24,8 +24,8 @@ from tracemark.acts.export import require_whole
 from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.leaks import leaks
 from tracemark.acts.pulled import require_pulled
-from tracemark.durable import make_folder, write_atomic
-from tracemark.errors import ExportRefusedError, UsageError
+from tracemark.durable import is_there, make_folder, read_regular, write_atomic
+from tracemark.errors import ExportRefusedError, IrregularFileError, UsageError
 from tracemark.exporters.evaluation import unmatched
 from tracemark.findings import Finding, Report
 from tracemark.gates.attribution import Four, attribute
@@ -34,7 +34,7 @@ from tracemark.gates.compare import Comparison, compare
 from tracemark.gates.refusal import Reason, Refusal
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
-from tracemark.model.gate import AttributionReport, GateReport
+from tracemark.model.gate import ATTRIBUTION_FORMAT, FORMAT, AttributionReport, GateReport
 from tracemark.store.store import Store
 
 EXAMPLE = "reports/gates/NAME.json"
@@ -191,6 +191,7 @@ def judging(corpus: Corpus, out: Path | None) -> Iterator[Store]:
     """
     if out is not None:
         require_elsewhere(corpus.root, out, EXAMPLE)
+        _require_report(out)
     require_pulled(corpus)
     with open_store(corpus.root) as store:
         require_whole(store)
@@ -204,7 +205,7 @@ def judge_harness(corpus: Corpus, store: Store, candidate: str, model: str | Non
     harness = corpus.resolve(candidate)
     asked = _model_asked(corpus, model)
     found = Evaluations(corpus, store)
-    incumbent = found.cell(accepted, asked, incumbent=True)
+    incumbent = found.cell(accepted, asked)
     # one that was declared equivalent counts as the accepted one, and there is nothing to compare
     declared = harness.fingerprint in corpus.decisions.equivalent_to(accepted)
     cell = found.cell(accepted if declared else harness.fingerprint, asked)
@@ -219,7 +220,7 @@ def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
     """Compare a model with the accepted one; see `gate_model`."""
     accepted, asked = require_pair(corpus)
     found = Evaluations(corpus, store)
-    incumbent = found.cell(accepted, asked, incumbent=True)
+    incumbent = found.cell(accepted, asked)
     cell = found.cell(accepted, Asked(candidate))
     number = max(1, found.model_candidates(incumbent.pair.model, accepted))
     terms, notes = _terms(corpus, store, Half.MODEL, found, number)
@@ -341,6 +342,23 @@ def _unfrozen(corpus: Corpus) -> list[Refusal]:
         message = f"evaluation.attempts is {params.evaluation_attempts}, and the set was frozen with {attempts}"
         return [Refusal(Reason.EVALUATION_CHANGED, message, f"undo the change, or {FREEZE}")]
     return []
+
+
+def _require_report(out: Path) -> None:
+    """Make sure that writing a report overwrites nothing but an earlier one.
+
+    Raises:
+        UsageError: when the file is there and holds something else.
+    """
+    if not is_there(out):
+        return
+    try:
+        data = read_regular(out)
+        value = digest.loads(data).value if data.strip() else None
+    except (OSError, IrregularFileError, digest.NotJSONError):
+        value = {}
+    if value is not None and not (isinstance(value, dict) and value.get("format") in (FORMAT, ATTRIBUTION_FORMAT)):
+        raise UsageError("the file holds no report of a gate", where=str(out), hint=f"name a new file: {EXAMPLE}")
 
 
 def _write(out: Path | None, report: GateReport | AttributionReport) -> None:
