@@ -406,3 +406,14 @@ def test_the_accepted_model_is_written_where_there_is_none_yet(file: Path, befor
     file.write_text(before)
     params_file.set_accepted(file, "a, b@1", "model")
     assert params_file.read_params(file).accepted == Accepted(None, "a, b@1")
+
+
+def test_both_halves_are_written_at_once_or_neither(file: Path) -> None:
+    file.write_text("accepted: {model: old, harness: null}\n")
+    params_file.set_pair(file, {"harness": A, "model": "new@1"})
+    assert file.read_text() == f"accepted: {{model: new@1, harness: {A}}}\n"
+    file.write_text("ingest: {inbox: &name partial}\naccepted: {harness: null, model: *name}\n")
+    before = file.read_text()
+    with pytest.raises(ParamsError):
+        params_file.set_pair(file, {"harness": A, "model": "new@1"})
+    assert file.read_text() == before

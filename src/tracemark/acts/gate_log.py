@@ -181,10 +181,7 @@ def _stored(corpus: Corpus, traces: set[str]) -> dict[str, bool] | None:
     if unknown:
         return None
     decided = corpus.decisions
-    return {
-        trace: trace in decided.retracted or raw in decided.retracted_raw
-        for trace, raw in records.items()
-    }
+    return {trace: trace in decided.retracted or raw in decided.retracted_raw for trace, raw in records.items()}
 
 
 def _reports(root: Path) -> dict[str, GateReport]:

@@ -205,4 +205,3 @@ def _evidence(corpus: Corpus, kind: Kind, judged: Judged) -> dict[str, Any]:
         members["accepted_traces"] = list(report.candidate.traces)
     GateEvidence.model_validate(members)
     return members
-

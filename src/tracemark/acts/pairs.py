@@ -27,7 +27,7 @@ from tracemark.ledger import chain, params
 from tracemark.ledger.descent import Past
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import CONFLICTS, AcceptedPair, label, pair_after, pair_before
-from tracemark.ledger.params_file import set_accepted
+from tracemark.ledger.params_file import set_accepted, set_pair
 from tracemark.model.decision import Kind
 from tracemark.store.disputes import stored_tasks
 from tracemark.store.layout import Layout
@@ -164,6 +164,7 @@ def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
     """
     chain.require_reason(reason)
     with turn(root) as corpus:
+        # read before anything is written, so that an unusable file stops the decision and not its second half
         stated, now = corpus.params.accepted, corpus.decisions
         own_file(corpus.root / params.NAME)
         target, pair = _target(corpus, to)
@@ -176,11 +177,8 @@ def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
             raise NegativeAnswerError("the pair is the same as it was then", where=target.digest[:12], hint=_LOG)
         subject = {"harness": harness, "model": model, "to": target.digest}
         entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(Kind.ROLL_BACK, subject, reason), clock)
-        # each is a write of its own: after a crash between them `check` names what is left to do
-        if stated.harness != harness:
-            set_accepted(corpus.root / params.NAME, harness)
-        if stated.model != label(model):
-            set_accepted(corpus.root / params.NAME, label(model), "model")
+        if (stated.harness, stated.model) != (harness, label(model)):
+            set_pair(corpus.root / params.NAME, {"harness": harness, "model": label(model)})
     before = {"harness": now.harness, "model": label(now.model)}
     return RolledBack((), harness, corpus.name_of(harness), label(model), before, target.digest, entry.digest)
 

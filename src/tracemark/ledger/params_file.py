@@ -75,32 +75,48 @@ def read_params(path: Path) -> Params:
 
 
 def set_accepted(path: Path, value: str | None, half: str = "harness") -> None:
-    """Write one half of `accepted`, atomically, and leave every other character of the file as it is.
+    """Write one half of `accepted`; see `set_pair`.
 
     Args:
         path: the file; created when missing.
         value: the accepted harness's fingerprint, or the accepted model, `NAME` or `NAME@REVISION`; None writes `null`.
         half: `harness` or `model`.
+    """
+    set_pair(path, {half: value})
+
+
+def set_pair(path: Path, halves: Mapping[str, str | None]) -> None:
+    """Write halves of `accepted` at once, atomically, and leave every other character of the file as it is.
+
+    Args:
+        path: the file; created when missing.
+        halves: by `harness` and `model` the values, see `set_accepted`; a half that is absent stays.
 
     Raises:
-        ParamsError: when the file is not usable, or the value cannot be changed alone (it is an alias, for instance).
+        ParamsError: when the file is not usable, or a value cannot be changed alone (it is an alias, for instance).
         IrregularFileError: when it is a link that leads out of the corpus.
     """
     path = own_file(path)
-    written = _scalar(value)
-    before = read_regular(path).decode("utf-8") if is_there(path) else ""
-    expected = _load(before, path.name)
-    expected["accepted"] = {**(expected.get("accepted") or {}), half: value}
-    after = _spliced(before, half, written)
-    if not _holds(after, expected):
-        raise ParamsError(
-            f"accepted.{half} cannot be changed without changing something else",
-            where=path.name,
-            hint=f"set it by hand: accepted.{half}: {written}",
-        )
+    after = before = read_regular(path).decode("utf-8") if is_there(path) else ""
+    for half, value in halves.items():
+        after = _set(after, half, value, path.name)
     if after != before:
         write_atomic(path, after.encode("utf-8"))
     crash_point(CrashPoint.PARAMS_WRITTEN)
+
+
+def _set(text: str, half: str, value: str | None, name: str) -> str:
+    """Return `text` with one half set; see `set_pair`."""
+    expected, written = _load(text, name), _scalar(value)
+    expected["accepted"] = {**(expected.get("accepted") or {}), half: value}
+    after = _spliced(text, half, written)
+    if not _holds(after, expected):
+        raise ParamsError(
+            f"accepted.{half} cannot be changed without changing something else",
+            where=name,
+            hint=f"set it by hand: accepted.{half}: {written}",
+        )
+    return after
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
