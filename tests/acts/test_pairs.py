@@ -129,19 +129,19 @@ def test_a_roll_back_settles_what_branches_disagree_about(bench: Bench) -> None:
     assert pair(bench) == ("desk_a", "m@1")
 
 
-def test_a_crash_within_a_roll_back_is_named_half_by_half(bench: Bench) -> None:
+def test_a_crash_within_a_roll_back_is_named_and_finished_by_the_same_command(bench: Bench) -> None:
     first = chain.read(bench.root / chain.NAME).entries[0].digest
     bench.install()
     command = ("gate", "rollback", "--to", first[:12], "--reason", "start anew")
     assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *command) < 0
     found = {one.code: one for one in health.check(bench.root).findings if one.severity is Severity.ERROR}
     assert set(found) == {"accepted-differs", "accepted-model-differs"}
-    assert in_a_child(bench.root, None, "harness", "accept", bench.fingerprint(), "--reason", "finish") == 0
-    hint = str(found["accepted-model-differs"].hint)
-    assert "set it to null" in hint
-    bench.set(("model: m@1", "model: null"))
+    assert f"gate rollback --to {first[:12]} " in str(found["accepted-model-differs"].hint)
+    number = len(kinds(bench))
+    assert in_a_child(bench.root, None, *command) == 0
     assert pair(bench) == ("desk_a", None)
-    assert kinds(bench)[-1] == "roll-back"
+    assert len(kinds(bench)) == number
+    assert in_a_child(bench.root, None, *command) == 1
 
 
 # --- the set

@@ -68,6 +68,8 @@ class RolledBack(Report):
     """Digest of the entry after which the pair was this one."""
     entry: str
     """Digest of the ledger entry that holds the decision."""
+    new_entry: bool
+    """Whether the entry was written now; false when the ledger had decided it, and params.yaml did not say so yet."""
 
 
 @dataclass(frozen=True)
@@ -173,14 +175,27 @@ def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
             if problem.code in CONFLICTS.values():
                 message = f"no pair was accepted then: {problem.message}"
                 raise UsageError(message, where=target.digest[:12], hint=_LOG)
-        if (harness, model) == (now.harness, now.model) and not _undecided(corpus):
+        written = (stated.harness, stated.model) == (harness, label(model))
+        entry = now.model_by or now.accepted_by
+        standing = (harness, model) == (now.harness, now.model) and not _undecided(corpus)
+        if standing and written:
             raise NegativeAnswerError("the pair is the same as it was then", where=target.digest[:12], hint=_LOG)
-        subject = {"harness": harness, "model": model, "to": target.digest}
-        entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(Kind.ROLL_BACK, subject, reason), clock)
-        if (stated.harness, stated.model) != (harness, label(model)):
+        if entry is None or not standing:
+            subject = {"harness": harness, "model": model, "to": target.digest}
+            entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(Kind.ROLL_BACK, subject, reason), clock)
+        if not written:
             set_pair(corpus.root / params.NAME, {"harness": harness, "model": label(model)})
     before = {"harness": now.harness, "model": label(now.model)}
-    return RolledBack((), harness, corpus.name_of(harness), label(model), before, target.digest, entry.digest)
+    return RolledBack(
+        findings=(),
+        harness=harness,
+        name=corpus.name_of(harness),
+        model=label(model),
+        previous=before,
+        to=target.digest,
+        entry=entry.digest,
+        new_entry=not standing,
+    )
 
 
 _LOG = "tracemark gate log shows the decisions"

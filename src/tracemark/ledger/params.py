@@ -15,6 +15,7 @@ from enum import StrEnum
 from tracemark import digest
 from tracemark.findings import Finding, finding
 from tracemark.importers.base import Limits
+from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import CONFLICTS, label
 from tracemark.ledger.state import LedgerState
 
@@ -190,7 +191,7 @@ def accepted_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]
         return ()
     if decided is None:
         message = f"accepted.harness is {stated}, and the ledger accepted none"
-        hint = f"tracemark harness accept {stated} --reason TEXT, or set it to null"
+        hint = _to_none(state.accepted_by) or f"tracemark harness accept {stated} --reason TEXT, or set it to null"
     else:
         message = f"accepted.harness is {stated or 'null'}, and the ledger accepted {decided}"
         hint = f"tracemark harness accept {decided} --reason TEXT writes what the ledger decided"
@@ -209,10 +210,19 @@ def model_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]:
         return ()
     if decided is None:
         message = f"accepted.model is {stated!r}, and the ledger accepted none"
-        hint = f"tracemark model accept {shlex.quote(stated or '')} --reason TEXT, or set it to null"
+        anew = f"tracemark model accept {shlex.quote(stated or '')} --reason TEXT, or set it to null"
+        hint = _to_none(state.model_by) or anew
     else:
         message = f"accepted.model is {'null' if stated is None else repr(stated)}, and the ledger accepted {decided!r}"
         hint = f"tracemark model accept {shlex.quote(decided)} --reason TEXT writes what the ledger decided"
         if stated is not None:
             hint += f"; tracemark model accept {shlex.quote(stated)} --reason TEXT decides anew"
     return (finding("accepted-model-differs", f"{NAME}: accepted.model", message, hint),)
+
+
+def _to_none(decided: Entry | None) -> str | None:
+    """Return what finishes a decision that a half is none, which only a roll-back can be; None where nobody decided."""
+    if decided is None:
+        return None
+    to = str(decided.decision.subject["to"])
+    return f"tracemark gate rollback --to {to[:12]} --reason TEXT writes what the ledger decided"
