@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tracemark import digest
-from tracemark.acts import decisions, failing_export, failing_terms, ingest, scaffold
+from tracemark.acts import decisions, failing, failing_export, failing_terms, ingest, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failing_export import FailureExport
 from tracemark.errors import ExportRefusedError, IntegrityError, NothingReadableError, UsageError
@@ -384,14 +385,31 @@ def test_a_catalogue_that_says_another_task_is_not_believed(failures: Shop) -> N
     failures.set(("tasks: []", "tasks: [f-0]"))
     with open_store(failures.root) as store:
         path = store.layout.catalogue
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         # the line is what it was, so its task is still one of the set
         changed = database.execute("UPDATE traces SET task = 'elsewhere' WHERE task = 'f-0'").rowcount
-    database.close()
     assert changed == 1
     with pytest.raises(IntegrityError, match="task"):
         export(failures)
     assert not (failures.root / "failures").exists()
+
+
+@pytest.mark.parametrize("member", ["status", "task"])
+def test_a_catalogue_that_says_other_than_later_statements_is_not_believed(failures: Shop, member: str) -> None:
+    failures.ingest([document("later", reward=None)], name="open")
+    failures.ingest([document("later", reward=0.0)], name="closed")
+    export(failures)
+    before = content(failures.root / "failures")
+    with open_store(failures.root) as store:
+        path = store.layout.catalogue
+    with closing(sqlite3.connect(path)) as database, database:
+        query = f"UPDATE restated SET fields = json_set(fields, '$.{member}', 'unknown')"
+        assert database.execute(query).rowcount == 1
+    with pytest.raises(IntegrityError, match="statements"):
+        export(failures)
+    assert content(failures.root / "failures") == before
+    with pytest.raises(IntegrityError, match="statements"):
+        failing.list_(failures.root, failing.FailureFilter())
 
 
 def test_a_log_is_not_read_as_traces(failures: Shop) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.acts import audit, ingest, interchange, scaffold
+from tracemark.acts import audit, failing, ingest, interchange, scaffold
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
 
@@ -47,6 +47,11 @@ def test_the_audit_says_where_and_that_no_export_takes_it(changing: Shop) -> Non
     plain = audit.audit(changing.root, changing.ids()["t-1"])
     assert isinstance(plain, audit.TraceAudit)
     assert plain.mixed is None
+
+
+def test_no_failure_is_laid_at_the_door_of_either_harness(changing: Shop) -> None:
+    found = failing.list_(changing.root, failing.FailureFilter())
+    assert (found.left_out, sum(found.routed.values())) == ({"mixed": 1}, 5)
 
 
 def test_no_export_takes_it(changing: Shop) -> None:
