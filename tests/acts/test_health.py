@@ -75,6 +75,16 @@ def test_unusable_parameters_are_a_finding(shop: Shop) -> None:
     assert codes(shop) == {"params-unusable"}
 
 
+def test_conditions_that_cannot_be_used_are_a_finding_at_their_line(shop: Shop) -> None:
+    (shop.root / "own.toml").write_text('version = 1\n\n[[condition]]\nname = "Loud"\n')
+    shop.set(("conditions: null", "conditions: own.toml"))
+    [found] = health.check(shop.root).findings
+    assert (found.code, found.where) == ("params-unusable", "own.toml:3")
+    (shop.root / "own.toml").unlink()
+    [found] = health.check(shop.root).findings
+    assert (found.code, found.where) == ("params-unusable", "params.yaml: failures.conditions")
+
+
 def test_siblings_that_content_cannot_tell_apart_are_a_warning(shop: Shop) -> None:
     write_version(shop.root, "desk_c", handler=" + '.'")
     found = health.check(shop.root).findings

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.equivalence import derived_again
+from tracemark.acts.failing_terms import conditions_of
 from tracemark.acts.gate_log import evidence_held
 from tracemark.acts.harnesses import accepted_apart, declared, twice
 from tracemark.acts.pinned import unpinned
@@ -153,6 +154,10 @@ def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
     if accepted is not None and accepted not in corpus.by_fingerprint:
         message = f"no harness version and no snapshot has the accepted fingerprint {accepted}"
         found.append(finding("accepted-unknown", f"{params.NAME}: accepted.harness", message))
+    try:
+        conditions_of(corpus)
+    except ParamsError as error:
+        found.append(finding("params-unusable", error.where or params.NAME, error.message, error.hint))
     return found
 
 
