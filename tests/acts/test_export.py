@@ -537,7 +537,7 @@ def test_the_export_changes_neither_ledger_nor_corpus_digest(shop: Shop) -> None
 def test_an_export_is_not_written_where_it_would_be_read_back(shop: Shop, out: str) -> None:
     shop.accept()
     (shop.root / "way").symlink_to("inbox")
-    with pytest.raises(UsageError, match="an export cannot lie in") as caught:
+    with pytest.raises(UsageError, match="exports and reports cannot lie in") as caught:
         export.sft(shop.root, Path(out))
     assert caught.value.hint
     assert not (shop.root / out / "manifest.json").exists()

@@ -44,7 +44,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "gate attribute": ["gate", "attribute", "--harness", "desk_b", "--model", "m"],
     "gate freeze": ["gate", "freeze", "--reason", "the set"],
     "gate log": ["gate", "log"],
-    "gate rollback": ["gate", "rollback", "--reason", "worse in use"],
+    "gate rollback": ["gate", "rollback", "--to", "previous", "--reason", "worse in use"],
     "model accept": ["model", "accept", "m", "--reason", "the first"],
     "check": ["check"],
     "reindex": ["reindex"],

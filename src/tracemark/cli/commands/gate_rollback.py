@@ -15,11 +15,11 @@ from tracemark.clock import SystemClock
 
 def command(
     ctx: typer.Context,
-    reason: ReasonOption,
     to: Annotated[
         str,
         typer.Option("--to", help="A ledger entry, by the beginning of its digest; or `previous`.", metavar="ENTRY"),
-    ] = pairs.PREVIOUS,
+    ],
+    reason: ReasonOption,
     output: OutputOption = Output.TABLE,
 ) -> int:
     """Return to an earlier pair.
