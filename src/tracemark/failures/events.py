@@ -140,7 +140,7 @@ def _event(step: int, call: Mapping[str, Any], result: Mapping[str, Any]) -> Eve
     command = script if script is not None else digest.canonical(arguments, finite=True).decode()
     family = family_of(tool, arguments, script)
     empty = said.hidden or not text.strip()
-    operation = operation_of(tool, arguments, script)
+    operation = family if script is not None else operation_of(tool, arguments, None)
     misnamed = said.error is not None and is_misnamed(said.error, tool, arguments, script)
     return Event(step, call["tool_call_id"], tool, family, command, said.error, empty, operation, misnamed)
 

@@ -22,12 +22,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from tracemark import digest
 
 _LONGEST = 20_000
 _LONGEST_VALUE = 200
+_LONGEST_NAMES = 1_000
 _SHELL = re.compile(
     r"(?:.*[_.-])?(?:bash|shell|sh|zsh|terminal|console|powershell|exec|execute|cmd|command|unix)(?:[_.-].*)?\Z",
     re.IGNORECASE,
@@ -147,12 +149,20 @@ def is_misnamed(error: str, tool: str | None, arguments: Mapping[str, Any], scri
     return any(isinstance(value, str) and bool(value.strip()) and value in error for value in values)
 
 
-def _identifying(tool: str, arguments: Mapping[str, Any]) -> list[str]:
+def _identifying(tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the arguments that name the object acted on, in order."""
-    named = [(name, match[1] or match[2]) for name in arguments if (match := _NAMES.match(name)) is not None]
+    names = tuple(arguments)
+    # a run calls few tools, and each with few choices of arguments
+    known = len(tool) + sum(map(len, names)) <= _LONGEST_NAMES
+    return (_chosen if known else _chosen.__wrapped__)(tool, names)
+
+
+@lru_cache(maxsize=1024)
+def _chosen(tool: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    named = [(name, match[1] or match[2]) for name in names if (match := _NAMES.match(name)) is not None]
     lowered = tool.lower()
     own = [name for name, stem in named if (stem or name) in lowered]
-    return sorted(own or (name for name, _ in named))
+    return tuple(sorted(own or (name for name, _ in named)))
 
 
 def program_of(script: str) -> str:
