@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -273,6 +274,30 @@ def test_a_clone_in_which_the_inbox_gives_less_than_is_pinned_is_told_to_pull(pr
     assert "ingest" in fresh.repro()
     assert len(fresh.ask("traces", "list")["traces"]) == stored
     assert fresh.run("git", "status", "--porcelain") == ""
+
+
+def test_a_candidate_is_told_to_its_gate_as_it_is_called(tmp_path: Path) -> None:
+    named = ["m@1", "a b", "it's", "x${y}", "$(touch x)", "a; touch x", r"a\b", "123", "null", "é", "org/m:1"]
+    root = tmp_path / "corpus"
+    scaffold.init(root)
+    (root / "harness_versions" / "a").mkdir()
+    (root / "harness_versions" / "a" / "harness.yaml").write_text("format: tracemark/harness/1\nname: a\n")
+    params = root / "params.yaml"
+    text = params.read_text()
+    assert "    model: []\n" in text
+    params.write_text(text.replace("    model: []\n", f"    model: {json.dumps(named)}\n"))
+    (root / "dvc.yaml").write_text(dvcfile.render(root))
+    for place in YAML(typ="safe").load(root / "dvc.yaml")["stages"]["gate-model"]["do"]["deps"]:
+        if not (root / place).exists():
+            (root / place).mkdir(parents=True)
+    project = Project(root)
+    told = []
+    for stage in project.run("dvc", "stage", "list", "--name-only").split():
+        if stage.startswith("gate-model@"):
+            ran = project.run("dvc", "repro", "--dry", "--single-item", stage)
+            words = shlex.split(next(line for line in ran.splitlines() if line.startswith("> ")))
+            told.append(words[words.index("--candidate") + 1])
+    assert sorted(told) == sorted(named)
 
 
 def generate(folder: Path, number: int) -> Path:

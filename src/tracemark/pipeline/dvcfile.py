@@ -181,10 +181,13 @@ def _failures(read: list[str], told: params.Params) -> dict[str, Any]:
 def _named(candidates: Iterable[str]) -> dict[str, str]:
     """Return the candidates by names that can stand in the name of a stage and of a file."""
     found: dict[str, str] = {}
+    # some filesystems take two names for one that differ in case alone
+    taken = {""}
     for candidate in dict.fromkeys(candidates):
         key = re.sub("[^A-Za-z0-9_-]+", "-", candidate).strip("-")
-        if not key or key in found:
+        if key.lower() in taken:
             key = f"{key}-{digest.sha256(candidate.encode())[:8]}".strip("-")
+        taken.add(key.lower())
         found[key] = candidate
     return found
 
