@@ -74,6 +74,8 @@ def test_with_another_seed_the_decisions_follow_the_data(tmp_path: Path) -> None
     run(tmp_path, "git", "clone", "--quiet", str(ROOT), str(clone))
     pipeline = clone / "dvc.yaml"
     pipeline.write_text(pipeline.read_text().replace("play.py ", f"play.py --seed {seed} "))
+    # other runs are another corpus than the one that is pinned
+    (clone / "dvc.lock").unlink()
     told = run(clone, sys.executable, "docs/demo.py")
     report = json.loads((clone / "reports" / "gates" / "model-desk-agent-tuned.json").read_text())
     assert report["verdict"] == "reject"
@@ -91,7 +93,8 @@ def test_with_another_seed_the_decisions_follow_the_data(tmp_path: Path) -> None
 def further(clone: Path, told: str) -> list[tuple[str, int]]:
     """Run what the demo tells a reader to run next; return how each command ended."""
     ended = []
-    for command in [line.strip() for line in told.splitlines() if line.startswith("  tracemark ")]:
+    named = told.partition("Look further")[2].splitlines()
+    for command in [line.strip() for line in named if line.startswith("  tracemark ")]:
         words = command.split("   ")[0].split()
         done = subprocess.run([PROGRAMS / words[0], *words[1:]], cwd=clone, capture_output=True, text=True, check=False)
         assert done.stdout, done.stderr
