@@ -209,8 +209,12 @@ def test_without_an_accepted_harness_there_is_nothing_to_plan_for(shop: Shop) ->
 
 
 def test_runs_without_a_task_are_counted(accepted: Shop) -> None:
-    accepted.ingest([document(None)], name="nameless")
-    assert made(accepted).unnamed == 1
+    accepted.ingest([document(None), document(None, reward=0.0, said="No.")], name="nameless")
+    report = made(accepted)
+    # of a success nobody need know the task to learn from it, unless some tasks are kept apart
+    assert (report.unnamed, report.rows, accepted.export().rows) == (2, 4, 4)
+    accepted.set(("tasks: []", "tasks: [held]"))
+    assert (made(accepted).rows, accepted.export().rows) == (3, 3)
 
 
 def test_the_declared_equivalent_counts_as_the_accepted_one(accepted: Shop) -> None:

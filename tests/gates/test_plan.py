@@ -71,6 +71,11 @@ def test_a_task_that_nobody_names_is_not_planned() -> None:
     assert (names(found), found.unnamed) == ([], 1)
 
 
+def test_a_success_of_unknown_task_is_a_row_all_the_same() -> None:
+    found = planned(state("", 1, 1), state("", 1, 1)._replace(domain=None), state("a"), total=3)
+    assert (found.unnamed, found.rows, found.lacking, names(found)) == (2, 2, 1, ["a"])
+
+
 def test_a_task_is_given_up_after_its_attempts_and_never_gets_more() -> None:
     found = planned(state("a", 8), state("b", 7), most_attempts=8)
     assert (found.tasks, found.exhausted) == ((Planned("b", "desk", "", 1, "not solved yet"),), ("desk/a",))

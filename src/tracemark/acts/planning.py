@@ -123,7 +123,8 @@ def planned(corpus: Corpus, options: PlanOptions) -> PlanReport:
         counts = _counted(corpus, store)
         stored = store.tasks()
         beside = tuple(store.findings)
-    states = [*_states(counts, task_list.known(listed, stored), wanted.quotas), *counts.unnamed]
+    nameless = (one._replace(group=plans.class_of(one.domain or "", wanted.quotas)) for one in counts.unnamed)
+    states = [*_states(counts, task_list.known(listed, stored), wanted.quotas), *nameless]
     evaluation = corpus.params.evaluation
     held_out = partial(for_evaluation, evaluation=evaluation)
     made = plans.plan(states, wanted, held_out)
@@ -158,8 +159,9 @@ def _counted(corpus: Corpus, store: Store) -> _Counts:
         # what is retracted or superseded was no attempt at the task that others should pay for
         runs = Selection(fingerprints=frozenset(terms.accepted), retracted=False)
         counts = _Counts(Counter(), Counter(), Counter(), [])
+        models = _models(corpus.params, terms)
         for state in store.select(runs, corpus.store_decisions):
-            _count(counts, state, passed, taken, _models(corpus.params, terms))
+            _count(counts, state, passed, taken, models)
     if seen.compared & passed:
         require_compared(corpus, store)
     return counts
@@ -170,7 +172,7 @@ def _count(counts: _Counts, state: State, passed: set[str], taken: set[str], mod
     if row.role is not None or row.demonstration or row.mixed:
         return
     if not row.task:
-        counts.unnamed.append(TaskState("", row.domain, "", 1, 0, 0))
+        counts.unnamed.append(TaskState("", row.domain, "", 1, int(trace in passed), 0))
         return
     task = row.task, row.domain or None
     model = f"{row.model}@{row.revision}" if row.model and row.revision else row.model

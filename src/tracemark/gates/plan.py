@@ -105,7 +105,7 @@ class Plan:
     unnamed: int
     """Entries of which nobody knows the task."""
     rows: int
-    """Rows that the solved tasks give an export now."""
+    """Rows that the solved tasks, and successes of unknown task, give an export now."""
     lacking: int | None
     """Rows that the training set lacks now; None when no number of rows is wanted."""
     runs: int
@@ -133,7 +133,9 @@ def plan(states: Iterable[TaskState], wanted: Wanted, for_evaluation: Callable[[
     sorted_out: dict[str, list[TaskState]] = {}
     for state in every:
         sorted_out.setdefault(_kind(state, wanted, for_evaluation), []).append(state)
-    usable = [state for kind in ("retired", "waiting", "open", "exhausted") for state in sorted_out.get(kind, ())]
+    # a success of which nobody knows the task is a row as well: an export takes it for a task of its own
+    giving = ("retired", "waiting", "open", "exhausted", "unnamed")
+    usable = [state for kind in giving for state in sorted_out.get(kind, ())]
     held = Counter[str]()
     for state in usable:
         held[state.group] += _rows(state, wanted)
