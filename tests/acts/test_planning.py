@@ -94,6 +94,12 @@ def test_what_the_infrastructure_ended_is_no_attempt(accepted: Shop) -> None:
     assert {"task": "hard", "attempts": 2, "reason": "not solved yet"} in made(accepted).tasks
 
 
+@pytest.mark.parametrize("run", [{"role": "subagent"}, {"role": "continuation"}, {"demonstration": True}])
+def test_what_is_no_whole_run_of_the_agent_is_no_attempt(accepted: Shop, run: dict[str, Any]) -> None:
+    accepted.ingest(failures("hard", 4, **run), name="failed")
+    assert {"task": "hard", "attempts": 2, "reason": "never run"} in made(accepted).tasks
+
+
 def test_what_was_retracted_is_no_attempt(accepted: Shop) -> None:
     accepted.ingest(failures("hard", 4), name="failed")
     assert made(accepted).given_up == ("hard",)
