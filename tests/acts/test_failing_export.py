@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,37 @@ def test_demonstrations_and_the_log_have_no_trace_in_common(failures: Shop) -> N
             successes = {state.trace_id for state in states if state.row.status == "success"}
         assert logged.isdisjoint(successes)
         assert added_up(manifest(folder)) == manifest(folder)["counts"]["traces"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_decisions_of_any_kind_in_any_order_keep_the_two_apart_and_the_counts_whole(failures: Shop, seed: int) -> None:
+    contested = failed("f-1", "Error: order o-1 is locked", reward=1.0)
+    failures.ingest([document("m-0"), failed("m-1"), contested], None, "unstated")
+    failures.set(("evidence: unique", "evidence: claimed"))
+    chance = random.Random(seed)
+    ids, versions = sorted(failures.ids().values()), ["desk_a", "desk_b"]
+    prints = [failures.fingerprint(name) for name in versions]
+    decisions_of: list[Callable[[], Any]] = [
+        lambda: failures.enter("retract", {"trace": chance.choice(ids)}),
+        lambda: failures.enter("reinstate", {"trace": chance.choice(ids)}),
+        lambda: failures.enter("stamp", {"trace": chance.choice(ids), "fingerprint": chance.choice([*prints, None])}),
+        lambda: failures.enter(chance.choice(["equivalent", "distinct"]), {"fingerprints": prints}),
+        lambda: failures.enter("reject", dict(zip(("candidate", "incumbent"), prints, strict=True), half="harness")),
+        lambda: failures.accept(chance.choice(versions)),
+    ]
+    folder = failures.root / "failures"
+    for _ in range(12):
+        chance.choice(decisions_of)()
+        export(failures)
+        try:
+            failures.export()
+            trained = {row["tracemark_trace_id"] for row in failures.rows()}
+        except ExportRefusedError:
+            trained = set()
+        logged = {row["trace"] for path in folder.rglob("*.jsonl") for row in rows(path.parent, path.name)}
+        assert logged.isdisjoint(trained)
+        assert added_up(manifest(folder)) == manifest(folder)["counts"]["traces"] == len(ids)
 
 
 def test_no_task_of_the_evaluation_set_is_in_any_file(failures: Shop) -> None:
