@@ -59,6 +59,13 @@ def test_a_task_retires_only_when_its_very_trace_was_taken(accepted: Shop) -> No
     assert (report.waiting, report.retired) == (("t-0",), ("t-1", "t-2"))
 
 
+def test_a_trace_that_was_taken_and_would_not_be_now_is_not_harvested(accepted: Shop) -> None:
+    accepted.export()
+    accepted.set(("tool_calls: [2, 60]", "tool_calls: [3, 60]"))
+    accepted.ingest([document("t-0", calls=3, attempt=1)], name="longer")
+    assert (made(accepted).waiting, made(accepted).retired) == (("t-0",), ())
+
+
 def test_what_the_export_left_out_for_its_total_is_not_harvested(accepted: Shop) -> None:
     accepted.set(("total: 100", "total: 2"))
     accepted.export()
@@ -119,6 +126,36 @@ def test_what_one_model_cannot_do_another_may(accepted: Shop) -> None:
     assert report.waiting == ("t-0", "t-1", "t-2")
     pairs.accept_model(accepted.root, "m@1", "better after all", CLOCK)
     assert made(accepted).given_up == ("hard",)
+
+
+def test_attempts_of_models_whose_traces_no_export_takes_are_none(accepted: Shop) -> None:
+    accepted.ingest(failures("hard", 4, model={"name": "m", "revision": "1"}), name="failed")
+    accepted.set(("models: []  ", "models: [m@2]"))
+    assert made(accepted).given_up == ()
+
+
+def test_a_success_of_another_model_is_an_attempt_as_well(accepted: Shop) -> None:
+    accepted.ingest(failures("hard", 1, model={"name": "m"}), name="failed")
+    accepted.set(("per_task: 1", "per_task: 3"))
+    pairs.accept_model(accepted.root, "m", "the only one", CLOCK)
+    # three tasks at three quarters, two never run at a half and one at a quarter, two attempts each
+    assert made(accepted).expected == 3 * 1.5 + 2 * 1.0 + 0.5
+
+
+def test_a_domain_without_a_name_is_none(accepted: Shop) -> None:
+    accepted.ingest(failures("hard", 4, domain=""), name="failed")
+    assert made(accepted).given_up == ("hard",)
+
+
+def test_evaluation_tasks_that_keep_nothing_out_are_told(accepted: Shop) -> None:
+    accepted.set(("tasks: []", "tasks: [T-0]"))
+    assert "evaluation-misspelt" in codes(made(accepted))
+
+
+def test_a_success_of_unknown_task_counts_to_its_domain(accepted: Shop) -> None:
+    accepted.ingest([document(None, domain="desk")], name="nameless")
+    accepted.set(("quotas: {}", "quotas: {desk: 0.5}"), ("total: 100", "total: 10"))
+    assert made(accepted).short == {"desk": 4}
 
 
 def test_while_it_is_open_which_model_is_accepted_nothing_is_planned(accepted: Shop) -> None:

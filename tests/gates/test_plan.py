@@ -106,6 +106,8 @@ def test_what_nothing_is_expected_to_fill_is_told() -> None:
     assert planned(state("a"), state("b"), total=5).unfilled == 3
     assert planned(state("a"), state("b"), total=2).unfilled == 0
     assert planned(state("a"), total=None).unfilled == 0
+    # six times a third is a little less than two
+    assert planned(*(state(f"t{at}", 2) for at in range(6)), total=2).unfilled == 0
 
 
 @pytest.mark.parametrize(

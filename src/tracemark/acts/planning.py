@@ -121,7 +121,8 @@ def planned(corpus: Corpus, options: PlanOptions) -> PlanReport:
     listed = [] if options.tasks is None else _listed(options.tasks)
     with open_store(corpus.root) as store:
         counts = _counted(corpus, store)
-        stored = store.tasks()
+        # an empty name is none
+        stored = {(task, domain or None) for task, domain in store.tasks() if task}
         beside = tuple(store.findings)
     nameless = (one._replace(group=plans.class_of(one.domain or "", wanted.quotas)) for one in counts.unnamed)
     states = [*_states(counts, task_list.known(listed, stored), wanted.quotas), *nameless]
