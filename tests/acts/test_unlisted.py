@@ -32,6 +32,7 @@ for module in pkgutil.walk_packages(tracemark.__path__, "tracemark."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 codecs.lookup("utf-8-sig")
+importlib.import_module("importlib.readers")
 from tracemark.cli.main import run
 if os.geteuid() == 0:
     os.setgroups([])
