@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +18,8 @@ from tracemark import digest
 from tracemark.acts import decisions, failing, failing_export, failing_terms, ingest, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failing_export import FailureExport
-from tracemark.errors import ExportRefusedError, IntegrityError, NothingReadableError, UsageError
+from tracemark.durable import lock
+from tracemark.errors import ExportRefusedError, IntegrityError, LockedError, NothingReadableError, UsageError
 from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, Shop, document, write_version
@@ -348,22 +350,82 @@ def test_a_folder_that_is_no_log_is_refused(failures: Shop) -> None:
         export(failures, "log")
 
 
-def test_a_log_that_was_cut_short_says_so_and_is_replaced(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_for_which_there_is_no_room_leaves_the_earlier_one_as_it_was(
+    failures: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     export(failures)
     folder = failures.root / "failures"
+    before = content(folder)
+    failures.ingest([failed("f-9", "Error: order o-9 is locked")], name="one-more")
+    whole = shutil.copyfile
 
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
+    def full(source: Path, target: Path, **options: Any) -> Any:
+        if target.name == ".quarantine.jsonl.tmp":
+            raise OSError(28, "No space left on device")
+        return whole(source, target, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr("shutil.copyfile", full)
         with pytest.raises(OSError, match="No space"):
             export(failures)
-    assert manifest(folder)["complete"] is False
-    assert len(rows(folder)) == 5
+        assert content(folder) == before
+        with pytest.raises(OSError, match="No space"):
+            export(failures, "another")
+    # a folder without a manifest would be somebody else's
+    assert manifest(failures.root / "another")["complete"] is False
     export(failures)
+    assert len(rows(folder)) == 6
+    export(failures, "another")
+    assert content(failures.root / "another") == content(folder)
+
+
+def test_a_log_that_was_cut_short_says_so_and_is_replaced(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    export(failures)
+    folder = failures.root / "failures"
+    before = content(folder)
+    whole = Path.rename
+
+    def dies(path: Path, target: Path) -> Path:
+        if path.name == ".failures.jsonl.tmp":
+            raise KeyboardInterrupt
+        return whole(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", dies)
+        with pytest.raises(KeyboardInterrupt):
+            export(failures)
+    assert manifest(folder)["complete"] is False
+    (folder / ".manifest.json.abc.tmp").write_bytes(b"{")
+    export(failures)
+    assert content(folder) == before
+
+
+def test_two_logs_are_never_put_in_their_place_at_once(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    export(failures)
+    before = content(failures.root / "failures")
+    failures.ingest([failed("f-9", "Error: order o-9 is locked")], name="one-more")
+    monkeypatch.setenv("TRACEMARK_LOCK_WAIT", "0")
+    with lock(failures.root / ".tracemark" / "failures.lock"), pytest.raises(LockedError):
+        export(failures)
+    assert content(failures.root / "failures") == before
+    export(failures)
+    assert len(rows(failures.root / "failures")) == 6
+
+
+def test_what_came_into_the_folder_meanwhile_is_never_replaced(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    export(failures)
+    folder = failures.root / "failures"
+    ours = failing_export._require_no_leak
+
+    def meanwhile(*asked: Any) -> None:
+        (folder / "clusters" / "notes.md").write_text("mine")
+        ours(*asked)
+
+    monkeypatch.setattr(failing_export, "_require_no_leak", meanwhile)
+    with pytest.raises(UsageError, match=r"clusters/notes\.md"):
+        export(failures)
+    assert (folder / "clusters" / "notes.md").read_text() == "mine"
     assert manifest(folder)["complete"] is True
-    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
 def test_without_an_accepted_harness_there_is_no_log(shop: Shop) -> None:

@@ -45,6 +45,8 @@ from tracemark.store.store import Store
 VERSION = "1"
 """Version of the exporter; another one may write other rows of the same traces."""
 
+_LOCK = "failures.lock"
+
 _OPEN = 128
 """How many files of rows are open at once."""
 
@@ -89,6 +91,7 @@ def export(root: Path, out: Path) -> FailureExport:
         ParamsError: when the conditions are not usable.
         NotPulledError: when data that dvc.lock pins is not on disk.
         IntegrityError: when a trace that must be read is damaged or is not what the catalogue says of it.
+        LockedError: when another process that writes a log does not come to an end.
     """
     require_elsewhere(root, out, "failures")
     folders.require_own(out)
@@ -106,7 +109,7 @@ def export(root: Path, out: Path) -> FailureExport:
         for log in made:
             _require_no_leak(corpus, staged, log.folder)
         manifest = _manifest(corpus, (store, asking), (staged, made), result)
-        folders.put(staged, out, manifest)
+        folders.put(staged, out, manifest, store.layout.private / _LOCK)
         beside = unmatched(corpus.params.evaluation, store.tasks(), corpus.params.evaluation_file)
         return _report(out, manifest, (*store.findings, *beside))
 

@@ -3,7 +3,8 @@
 Invariants:
 - the manifest is there before anything else is, so a folder without one is no log's; while files are put in their place
   it says that they are not complete, and it is written again last;
-- what no log writes is never replaced or removed.
+- what no log writes is never replaced or removed, what came into the folder while the log was made neither;
+- one process at a time puts a log of a corpus in its place, so what lies there is of one log.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from tracemark import digest
 from tracemark.acts.failing_job import FAILURES, FILES
-from tracemark.durable import make_folder, read_regular, sync_folder, write_atomic
+from tracemark.durable import lock, make_folder, read_regular, sync_folder, write_atomic
 from tracemark.errors import IrregularFileError, UsageError
 from tracemark.model.failure_log import FORMAT, FailureLog
 
@@ -86,35 +87,47 @@ def strangers(folder: Path) -> list[str]:
     return sorted(_strange(folder))
 
 
-def put(staged: Path, out: Path, manifest: FailureLog) -> None:
+def put(staged: Path, out: Path, manifest: FailureLog, held: Path) -> None:
     """Put a log that is written in its place, and an earlier one out of it.
+
+    Where there is no room for it, an earlier one stays as it was.
 
     Args:
         staged: a folder with the files of the log, its manifest apart.
         out: the folder of the log.
         manifest: of the log, `complete`.
+        held: the lock file of the corpus, which two that write a log must not hold at once.
 
     Raises:
+        UsageError: when something came into the folder meanwhile that is no part of a log.
+        LockedError: when another process does not give the lock back.
         OSError: when something cannot be written.
     """
-    write_atomic(out / NAME, encode(manifest.model_copy(update={"complete": False, "files": {}})))
-    for leftover in map(out.joinpath, map(_unfinished, _TOP)):
-        _remove(leftover)
-    there = [name for name in _TOP if (staged / name).exists()]
-    for name in there:
-        source, target = staged / name, out / _unfinished(name)
-        if source.is_dir():
-            shutil.copytree(source, target)
-        else:
-            shutil.copyfile(source, target)
-    # syncing each of ten thousand files would take most of the time
-    os.sync()
-    for name in _TOP:
-        _remove(out / name)
-    for name in there:
-        (out / _unfinished(name)).rename(out / name)
-    sync_folder(out)
-    write_atomic(out / NAME, encode(manifest))
+    unfinished = encode(manifest.model_copy(update={"complete": False, "files": {}}))
+    with lock(held, blocking=True):
+        require_own(out)
+        if not (out / NAME).exists():
+            write_atomic(out / NAME, unfinished)
+        for leftover in [*map(out.joinpath, map(_unfinished, _TOP)), *filter(_is_cut_short, out.iterdir())]:
+            _remove(leftover)
+        there = [name for name in _TOP if (staged / name).exists()]
+        try:
+            for name in there:
+                copy = shutil.copytree if (staged / name).is_dir() else shutil.copyfile
+                copy(staged / name, out / _unfinished(name))
+            # syncing each of ten thousand files would take most of the time
+            os.sync()
+            write_atomic(out / NAME, unfinished)
+        except BaseException:
+            for name in there:
+                _remove(out / _unfinished(name))
+            raise
+        for name in _TOP:
+            _remove(out / name)
+        for name in there:
+            (out / _unfinished(name)).rename(out / name)
+        sync_folder(out)
+        write_atomic(out / NAME, encode(manifest))
 
 
 def make(staged: Path, folder: str) -> Path:
@@ -141,14 +154,18 @@ def _strange(folder: Path) -> Iterator[str]:
         place = Path(path).relative_to(folder)
         if place == Path():
             inner[:] = [name for name in inner if name not in unfinished]
-            # what writing the manifest left behind when it was cut short
-            names = [n for n in names if n not in unfinished and not (n.startswith(f".{NAME}.") and n.endswith(".tmp"))]
+            names = [name for name in names if name not in unfinished and not _is_cut_short(folder / name)]
         for name in [*inner, *names]:
             whole = (place / name).as_posix()
             link = (folder / whole).is_symlink()
             if link or not (_FOLDER if name in inner else _OWN).fullmatch(whole):
                 yield whole
         inner[:] = [name for name in inner if _FOLDER.fullmatch((place / name).as_posix())]
+
+
+def _is_cut_short(path: Path) -> bool:
+    """Return whether a file is what writing the manifest left behind when it was cut short."""
+    return path.name.startswith(f".{NAME}.") and path.suffix == ".tmp" and not path.is_dir()
 
 
 def _is_manifest(path: Path) -> bool:
