@@ -227,11 +227,16 @@ def test_whatever_stands_in_place_of_a_file_is_named(corpus: Path, name: str, ki
 @pytest.mark.parametrize("kind", ["folder", "socket", "link to itself"])
 @pytest.mark.parametrize(
     "name",
-    [".tracemark/ledger.lock", ".tracemark/decisions.lock", ".tracemark/tmp.lock", ".tracemark/locks/catalogue"],
+    [
+        f".tracemark/{name}"
+        for name in ("ledger.lock", "decisions.lock", "failures.lock", "tmp.lock", "locks/catalogue")
+    ],
 )
 def test_what_stands_in_place_of_a_lock_is_no_bug(corpus: Path, name: str, kind: str) -> None:
+    (corpus / name).touch()
     put(kind, corpus / name)
-    require_ended(corpus, [["harness", "accept", "desk_b", "--reason", "better"], ["ingest", "inbox"], ["reindex"]])
+    words = [["harness", "accept", "desk_b", "--reason", "better"], ["failures", "export", "--out", "failures"]]
+    require_ended(corpus, [*words, ["ingest", "inbox"], ["reindex"]])
 
 
 @pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
