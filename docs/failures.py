@@ -122,7 +122,7 @@ def collect() -> dict[tuple[str, int], Trace]:
             label = item.source["label"]
             places[digest.sha256(item.trajectory_bytes)].append((label, numbers[label]))
             numbers[label] += not item.embedded
-    found = {}
+    found: dict[tuple[str, int], Trace] = {}
     with TemporaryDirectory() as folder:
         root = Path(folder)
         ingest(root, [TRACES], IngestOptions())

@@ -34,7 +34,7 @@ def test_the_measurement_reports_every_figure_of_its_page(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_the_failures_of_generated_traces_are_routed_and_clustered(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "benchmarks" / "failures.py"), "--traces", "120", "--repeats", "1"]
+    command = [sys.executable, str(ROOT / "benchmarks" / "routing.py"), "--traces", "120", "--repeats", "1"]
     ran = subprocess.run([*command, "--folder", str(tmp_path)], check=False, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     assert len(re.findall(r"^failures (?:list|export, h5) +\d+ +\d+\.\d\d ", ran.stdout, re.MULTILINE)) == 2

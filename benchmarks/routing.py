@@ -1,6 +1,6 @@
 """Measure how fast traces are routed and their failures clustered, as whole commands.
 
-    failures.py [--traces 20000] [--repeats 3] [--folder DIR]
+    routing.py [--traces 20000] [--repeats 3] [--folder DIR]
 
 The traces are those of `make_traces.py`, with one change: in every third run one result of a tool is an error, in one
 of 200 wordings with numbers and paths of its own, so that there is something to cluster. `failures list` routes and
