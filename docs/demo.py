@@ -152,6 +152,8 @@ def failures(accepted: str) -> None:
     for found in sorted(clusters, key=lambda one: (-one["traces"], one["cluster"]))[:SHOWN]:
         said = f"{found['tool']}: {found['line']}" if found["tool"] else found["line"]
         print(f"  {found['traces']:>4} runs of {found['tasks']} tasks: {said[:100]}")
+    if len(clusters) > SHOWN:
+        print(f"       and {len(clusters) - SHOWN} more: tracemark failures list --harness {accepted}")
 
 
 def gates(listed: list[dict[str, Any]]) -> None:

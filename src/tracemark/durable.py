@@ -157,13 +157,16 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def why_unread(error: OSError | IrregularFileError, what: str = "file") -> tuple[str, str]:
-    """Return in words why something that is there could not be read, without its path, and what helps.
+def why_unread(error: OSError | IrregularFileError, what: str = "file", missing: str | None = None) -> tuple[str, str]:
+    """Return in words why something could not be read, without its path, and what helps.
 
     Args:
         error: what reading it raised.
         what: `file` or `folder`, that which should be there.
+        missing: what helps where nothing is there; None for what is known to be there, if only as a link.
     """
+    if missing is not None and isinstance(error, FileNotFoundError):
+        return f"there is no such {what}", missing
     if isinstance(error, IrregularFileError):
         return error.message, error.hint or IN_THE_WAY.format(what)
     # what leads nowhere, or to something else, is not mended by permissions

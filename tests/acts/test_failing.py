@@ -185,6 +185,9 @@ def test_conditions_that_cannot_be_used(failures: Shop, text: bytes | None, wher
     with pytest.raises(ParamsError) as stopped:
         listed(failures)
     assert str(stopped.value.where).startswith(where)
+    if text is None:
+        assert stopped.value.message == "own.toml cannot be read: there is no such file"
+        assert str(stopped.value.hint).startswith("write it, name another file")
 
 
 def test_the_answer_does_not_depend_on_how_the_traces_lie(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

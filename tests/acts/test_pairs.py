@@ -52,6 +52,16 @@ def test_what_its_evaluation_traces_agree_about_is_accepted_with_it(bench: Bench
     assert pair(bench) == ("desk_a", "q@1")
 
 
+def test_a_name_without_an_evaluation_or_with_several_revisions_is_accepted_and_told(bench: Bench) -> None:
+    slip = pairs.accept_model(bench.root, "m@11", "a slip", CLOCK)
+    assert (slip.model, [found.code for found in slip.findings]) == ("m@11", ["model-unevaluated"])
+    bench.evaluate("desk_a", "q@1", ALL)
+    bench.evaluate("desk_a", "q@2", ALL)
+    (told,) = pairs.accept_model(bench.root, "q", "new", CLOCK).findings
+    assert (told.code, told.message) == ("model-revisions", "its evaluation traces are of several revisions: q@1, q@2")
+    assert pairs.accept_model(bench.root, "q@2", "that one", CLOCK).findings == ()
+
+
 def test_a_model_that_is_accepted_already_gets_no_second_entry(bench: Bench) -> None:
     before = kinds(bench)
     again = pairs.accept_model(bench.root, "m@1", "again", CLOCK)

@@ -300,8 +300,9 @@ def test_a_plan_is_not_written_where_it_would_be_read_back(accepted: Shop, place
 
 
 def test_a_list_of_tasks_that_is_not_there_is_an_error(accepted: Shop, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot be read: there is no such file") as stopped:
         made(accepted, tasks=tmp_path / "nowhere")
+    assert stopped.value.hint == "name a file that is there"
     with pytest.raises(UsageError, match="it is a folder"):
         made(accepted, tasks=tmp_path)
 

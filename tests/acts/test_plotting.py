@@ -86,7 +86,7 @@ def test_what_is_no_report_is_refused(text: str, said: str, tmp_path: Path) -> N
 
 
 def test_a_report_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
+    with pytest.raises(UsageError, match="cannot be read: there is no such file"):
         plotting.write(tmp_path, [tmp_path / "x.json"], tmp_path / "plots")
 
 

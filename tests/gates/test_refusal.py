@@ -72,6 +72,14 @@ def test_what_the_pair_does_not_claim_must_be_one_in_all_attempts() -> None:
     assert "tokenizer differs in 1" in refusal.message
 
 
+def test_where_a_name_alone_means_two_revisions_the_way_out_is_to_name_one() -> None:
+    several = changed(MADE, "shop/a", 3, model=BASE._replace(revision="b2"))
+    (refusal,) = found(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent")), several))
+    assert refusal.hint.startswith("name the revision that is meant, desk-agent@REVISION; or leave these traces out")
+    (refusal,) = found(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent", "base")), several))
+    assert refusal.hint.startswith("leave these traces out")
+
+
 @pytest.mark.parametrize(
     ("member", "said"),
     [
@@ -224,6 +232,8 @@ def test_a_changed_evaluation_set_and_a_leak_are_refused() -> None:
     (refusal,) = found(leaked={"exports/sft": ("desk/b", "desk/a")})
     assert (refusal.reason, refusal.tasks) == (Reason.EVALUATION_LEAKED, ("desk/a", "desk/b"))
     assert refusal.message.startswith("the training export 'exports/sft' holds 2 tasks")
+    # an export on record counts for ever, so making it anew is no way out
+    assert refusal.hint.startswith("take them out of the set and freeze it anew")
 
 
 def test_everything_that_applies_is_listed_in_the_order_of_the_reasons() -> None:

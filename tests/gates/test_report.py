@@ -172,6 +172,15 @@ def test_an_attribution_is_told_with_its_intervals_and_read_back() -> None:
     assert digest_of(found) == digest.sha256(written)
 
 
+def test_numbers_of_tasks_have_at_most_two_decimals_and_lose_no_zero_of_their_own() -> None:
+    thirds = {task: number % 3 for number, task in enumerate(BEFORE)}
+    made = stored(compare(cell(thirds, 3), cell(dict.fromkeys(BEFORE, 1), 3, NEW), Terms(Half.HARNESS)))
+    assert "tasks solved by an average run: 4 before, 4 after" in words(made)
+    ten = dict.fromkeys([f"desk/{number}" for number in range(10)], 3)
+    made = stored(compare(cell(ten, 3), cell({**ten, "desk/0": 2}, 3, NEW), Terms(Half.HARNESS)))
+    assert "tasks solved by an average run: 10 before, 9.67 after" in words(made)
+
+
 def test_an_attribution_that_is_refused_says_why() -> None:
     whole = cell(AFTER, 4, NEW, TUNED)
     found = attributed(attribute(four(of(whole.attempts[1:], NEW, TUNED)), Terms(Half.HARNESS, attempts=4)))

@@ -63,7 +63,7 @@ def conditions_of(corpus: Corpus) -> Conditions:
     try:
         text = read_regular(corpus.root / own).decode("utf-8")
     except (OSError, IrregularFileError) as error:
-        reason, hint = why_unread(error)
+        reason, hint = why_unread(error, missing="write it, name another file of the corpus, or put null there")
         where = f"{NAME}: failures.conditions"
         raise ParamsError(f"{own} cannot be read: {reason}", where=where, hint=hint) from None
     except UnicodeDecodeError as error:

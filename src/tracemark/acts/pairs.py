@@ -112,11 +112,12 @@ def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccep
         stated = corpus.params.accepted.model
         own_file(corpus.root / params.NAME)
         members, entry = corpus.decisions.model, corpus.decisions.model_by
-        previous = label(members)
+        previous, found = label(members), None
         # what the ledger decided and params.yaml does not say yet is finished, and not decided again
         standing = entry is not None and previous == name != stated
         if not standing:
-            known = as_half(_known(corpus, name))
+            found = _evaluated(corpus, name)
+            known = as_half(_agreed(found, name))
             standing = entry is not None and members == known
             members = known
         if entry is None or not standing:
@@ -124,25 +125,41 @@ def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccep
             entry = chain.append(corpus.root / chain.NAME, corpus.chain, draft, clock)
         if stated != label(members):
             set_accepted(corpus.root / params.NAME, label(members), "model")
-        findings = tuple(_named_otherwise(name, members))
+        findings = tuple(_named_otherwise(name, members, found))
     return ModelAccepted(findings, str(label(members)), dict(members or {}), previous, entry.digest, not standing)
 
 
-def _known(corpus: Corpus, name: str) -> Model:
-    """Return what all evaluation traces of a model agree about; only its name and revision where there are none."""
+def _evaluated(corpus: Corpus, name: str) -> set[Model]:
+    """Return every model that a name means, as its evaluation traces name it."""
     try:
         with open_store(corpus.root) as store, store.unchanging():
-            models = Evaluations(corpus, store).models(Asked(name))
+            return Evaluations(corpus, store).models(Asked(name))
     except NoStoreError:
-        models = set()
+        return set()
+
+
+def _agreed(models: set[Model], name: str) -> Model:
+    """Return what all evaluation traces of a model agree about; only its name and revision where there are none."""
     if not models:
         return named_model(name)
     members = zip(*models, strict=True)
     return Model(*(said[0] if len(set(said)) == 1 else None for said in members))
 
 
-def _named_otherwise(name: str, members: Any) -> list[Finding]:
-    """Return the finding that a name alone means one revision, since all its evaluation traces have that."""
+def _named_otherwise(name: str, members: Any, models: set[Model] | None) -> list[Finding]:
+    """Return what whoever accepts a model should know of its name.
+
+    Args:
+        name: what it was called.
+        members: what was accepted.
+        models: what its evaluation traces name; None where nobody looked, since it was accepted already.
+    """
+    if models is not None and not models:
+        return [finding("model-unevaluated", name, "no evaluation trace that counts is of this model")]
+    revisions = sorted({str(one) for one in models or ()})
+    if len(revisions) > 1:
+        message = f"its evaluation traces are of several revisions: {', '.join(revisions)}"
+        return [finding("model-revisions", name, message)]
     if label(members) == name:
         return []
     return [finding("model-revision", name, f"all its evaluation traces are of {label(members)}, and that is accepted")]

@@ -218,7 +218,7 @@ def _listed(path: Path) -> list[task_list.Listed]:
     try:
         data = read_regular(path)
     except (OSError, IrregularFileError) as error:
-        reason, hint = why_unread(error)
+        reason, hint = why_unread(error, missing="name a file that is there")
         raise UsageError(f"the list of tasks cannot be read: {reason}", where=str(path), hint=hint) from None
     return task_list.parse(data, str(path))
 

@@ -62,7 +62,7 @@ def _read(path: Path) -> GateReport:
     try:
         value: Any = digest.loads(read_regular(path)).value
     except (OSError, IrregularFileError) as error:
-        reason, hint = why_unread(error)
+        reason, hint = why_unread(error, missing=_MADE)
         raise UsageError(f"the report cannot be read: {reason}", where=str(path), hint=hint) from None
     except digest.NotJSONError as error:
         raise UsageError(f"no report of a gate: not a JSON value: {error}", where=str(path), hint=_MADE) from None

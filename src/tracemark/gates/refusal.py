@@ -17,6 +17,8 @@ from tracemark.gates.cell import SCORED, WORDS, Attempt, Cell, TaskTally, differ
 from tracemark.gates.terms import Half, Terms, covers
 
 _SHOWN = 5
+_DIGITS = 12
+_SHORT = len("tm1:") + _DIGITS
 
 
 class Reason(StrEnum):
@@ -135,11 +137,11 @@ def numbered(number: int, noun: str) -> str:
 def _nothing(sides: Sides, terms: Terms) -> Iterator[Refusal]:
     for side, cell in zip(Sides._fields, sides, strict=True):
         if not cell.attempts:
-            message = f"there is no evaluation trace of the {side}, {cell.pair.harness} with {cell.pair.model}"
+            message = f"there is no evaluation trace of the {side}, {cell.pair.harness[:_SHORT]} with {cell.pair.model}"
             yield Refusal(Reason.NOTHING_TO_COMPARE, message, "run the evaluation set under it and ingest the traces")
     old, new = sides
     if terms.half is Half.HARNESS and old.pair.harness == new.pair.harness:
-        message = f"candidate and incumbent are one harness, {new.pair.harness}"
+        message = f"candidate and incumbent are one harness, {new.pair.harness[:_SHORT]}"
     elif terms.half is Half.MODEL and old.model == new.model:
         message = f"candidate and incumbent are one model, {new.model}"
     else:
@@ -166,6 +168,8 @@ def _not_the_pair(sides: Sides) -> Iterator[Refusal]:
                 f"{WORDS[member]} differs in {len(attempts)}" for member, attempts in wrong.items()
             )
             hint = "leave these traces out, or evaluate the set anew with one model"
+            if "revision" in wrong and cell.pair.model.revision is None:
+                hint = f"name the revision that is meant, {cell.pair.model.name}@REVISION; or {hint}"
             yield Refusal(Reason.NOT_THE_PAIR, message, hint, _tasks_of(chain.from_iterable(wrong.values())))
 
 
@@ -355,10 +359,11 @@ def _grader(grader: tuple[str, str | None] | None) -> str:
 
 def _evaluation(terms: Terms) -> Iterator[Refusal]:
     if terms.frozen_digest is not None and terms.evaluation_digest != terms.frozen_digest:
-        message = f"the evaluation set has digest {terms.evaluation_digest}, and was frozen as {terms.frozen_digest}"
+        now, then = terms.evaluation_digest or "", terms.frozen_digest
+        message = f"the evaluation set has digest {now[:_DIGITS]}, and was frozen as {then[:_DIGITS]}"
         hint = "undo the change, or freeze the set anew: earlier decisions then rest on another set"
         yield Refusal(Reason.EVALUATION_CHANGED, message, hint)
     for export, tasks in sorted(terms.leaked.items()):
         message = f"the training export {export!r} holds {numbered(len(tasks), 'task')} of the evaluation set: "
-        hint = "make the export anew, and judge no model that was trained on it"
+        hint = "take them out of the set and freeze it anew; a model trained on the export is no longer judged by them"
         yield Refusal(Reason.EVALUATION_LEAKED, message + named(tasks), hint, tuple(sorted(tasks)))

@@ -210,12 +210,12 @@ def attribution_words(report: AttributionReport) -> list[str]:
         reasons = ", ".join(dict.fromkeys(refusal.reason for refusal in report.refusals))
         lines = [f"nothing can be attributed: {reasons}"]
         return lines + [f"{refusal.reason}: {refusal.message}; {refusal.hint}" for refusal in report.refusals]
-    old, harness, model, both = report.scores
+    old, harness, model, both = map(_tasks, report.scores)
     effects = report.effects
     return [
         (
-            f"of {report.tasks} tasks an average run solves {old:g}; with the new harness {harness:g}, "
-            f"with the new model {model:g}, with both {both:g}"
+            f"of {report.tasks} tasks an average run solves {old}; with the new harness {harness}, "
+            f"with the new model {model}, with both {both}"
         ),
         (
             f"the new harness brings {_interval(effects.harness)} with the old model, "
@@ -232,8 +232,13 @@ def attribution_words(report: AttributionReport) -> list[str]:
 
 def _interval(effect: EffectOf) -> str:
     if effect.low is None or effect.high is None:
-        return f"{effect.value:+g} (no interval: {effect.withheld})"
-    return f"{effect.value:+g} ({effect.low:+.2f} to {effect.high:+.2f})"
+        return f"{_tasks(effect.value, '+')} (no interval: {effect.withheld})"
+    return f"{_tasks(effect.value, '+')} ({effect.low:+.2f} to {effect.high:+.2f})"
+
+
+def _tasks(number: float, sign: str = "-") -> str:
+    """Return a number of tasks in an average run, with at most two decimals; a zero has no minus."""
+    return f"{round(number, 2) + 0:{sign}.2f}".rstrip("0").rstrip(".")
 
 
 def _judged(report: GateReport, names: Mapping[str, str]) -> str:
@@ -273,7 +278,7 @@ def _rest(report: GateReport) -> Iterator[str]:
     if measured.noise.promoted is not None:
         yield f"w > l alone promotes an identical candidate in {measured.noise.promoted:.0%} of cases here"
     before, after = measured.incumbent, measured.candidate
-    yield f"tasks solved by an average run: {before.score:g} before, {after.score:g} after"
+    yield f"tasks solved by an average run: {_tasks(before.score)} before, {_tasks(after.score)} after"
     old, new = before.reliability[-1], after.reliability[-1]
     yield (
         f"pass^{old.k} before and after: {old.combinations:.3f} and {new.combinations:.3f} (combinations), "
