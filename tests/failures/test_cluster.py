@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import reduce
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -58,6 +59,22 @@ class TestIds:
         stored = line(bash("make", "make: *** [Makefile:192: build] Error 2", 2))
         found = sighting("id", "tm1:a", stored, route(stored, shipped()))
         assert found == Sighting("id", "tm1:a", "bash", "make: *** [Makefile:<n>: build] Error <n>", "d/t", None)
+
+    @pytest.mark.parametrize(
+        ("run", "task"),
+        [
+            ({"task": "t"}, "t"),
+            ({"task": "t", "domain": ""}, "t"),
+            ({"task": "t", "domain": None}, "t"),
+            ({"task": "", "domain": "d"}, None),
+            ({"domain": "d"}, None),
+        ],
+    )
+    def test_an_empty_domain_is_none_and_an_empty_task_an_unknown_one(
+        self, run: dict[str, Any], task: str | None
+    ) -> None:
+        stored = line(says("done")) | {"run": run}
+        assert sighting("id", None, stored, route(stored, shipped())).task == task
 
     def test_a_run_without_an_error_is_named_by_its_condition(self) -> None:
         stored = line(says("done"))

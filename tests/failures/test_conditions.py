@@ -93,6 +93,7 @@ class TestOwn:
             ('test = "failure-matches"', 'test = "guess"', 10, "test"),
             ('test = "failure-matches"', 'test = "failure-hidden"', 11, "patterns"),
             ("patterns = ['guard']", "patterns = ['(']", 11, "patterns"),
+            ("patterns = ['guard']", "patterns = ['[[a]b']", 11, "patterns"),
             ("patterns = ['guard']", "patterns = 'guard'", 11, "patterns"),
             ("patterns = ['guard']", "patterns = []", 11, "patterns"),
             ("patterns = ['guard']\n", "", 3, "patterns"),

@@ -107,16 +107,40 @@ class TestExitCodes:
         ],
     )
     def test_nor_does_it_excuse_anything_else(self, command: str, text: str, code: int) -> None:
-        if command == "grep x a && make":
-            pytest.skip(
-                "which of a chain failed is not recorded: an empty answer of a chain with grep counts as no match"
-            )
         assert error(text, {"raw_output": {"returncode": code}}, command) is not None
 
     def test_the_exit_code_of_a_pipeline_says_nothing_of_its_first_program(self) -> None:
         text = "ERROR: No matching distribution found for x"
         assert error(text, {"raw_output": {"returncode": 0}}, "pip install x 2>&1 | tail -1") == text
         assert error(text, {"raw_output": {"returncode": 0}}, "pip install x") is None
+
+    @pytest.mark.parametrize(
+        ("printed", "line"),
+        [
+            ("ERROR: No matching distribution found for x", "ERROR: No matching distribution found for x"),
+            ("ls: cannot access 'a': No such file or directory", "ls: cannot access 'a': No such file or directory"),
+            (
+                "ImportError while loading conftest '/a/conftest.py'.\nconftest.py:4: in <module>\n    import x",
+                "ImportError while loading conftest '/a/conftest.py'.",
+            ),
+            (
+                "collected 3 items\n\nFAILED a.py::test_b - AssertionError: no\n=== 1 failed, 2 passed in 0.03s ===",
+                "FAILED a.py::test_b - AssertionError: no",
+            ),
+        ],
+    )
+    def test_of_a_pipeline_counts_what_was_printed_whatever_is_written_around_it(self, printed: str, line: str) -> None:
+        around = f"<returncode>0</returncode>\n<output>\n{printed}\n</output>"
+        for text in (printed, around, f"{printed}\n[The command completed with exit code 0.]"):
+            assert error(text, {"raw_output": {"returncode": 0}}, "python -m pytest a 2>&1 | tail -50") == line
+            assert error(text, {"raw_output": {"returncode": 0}}, "python -m pytest a") is None
+
+    @pytest.mark.parametrize(
+        "printed",
+        ["===== 3 passed in 0.03s =====", "== 1 xfailed, 2 passed in 0.1s ==", "=== 4 deselected in 0.1s ==="],
+    )
+    def test_tests_that_pass_are_no_failure(self, printed: str) -> None:
+        assert error(printed, {"raw_output": {"returncode": 0}}, "pytest a | tail -1") is None
 
     def test_a_script_may_end_well_after_a_traceback(self) -> None:
         assert error(TRACEBACK, {"raw_output": {"returncode": 0}}, "python a.py") == "ValueError: no f"

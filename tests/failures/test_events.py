@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.failures.runs import bash, call, line, says
+from tests.failures.runs import Line, bash, call, line, says
 from tracemark.failures.events import Event, events_of, read
 
 
@@ -41,6 +41,20 @@ def test_calls_of_one_name_are_answered_in_order() -> None:
     results = [{"source_call_id": "c", "content": text} for text in ("1", "2", "3")]
     found = events_of(line(says("", tool_calls=calls, observation={"results": results})))
     assert [event.tool for event in found] == ["a", "b", "b"]
+
+
+def test_a_result_in_a_later_step_belongs_to_the_call_of_its_name() -> None:
+    def answered(seen: str, source: str = "system", name: str = "c") -> Line:
+        result = {"source_call_id": name, "content": seen}
+        return {"source": source, "message": "", "observation": {"results": [result]}}
+
+    asked = call("book", {"train_id": "IC-7"}), call("book", {"train_id": "IC-8"})
+    found = events_of(line(asked[0], answered("Error: sold out"), asked[1], answered("booked", "user")))
+    assert [(event.step, event.call, event.tool) for event in found] == [(3, "c", "book"), (5, "c", "book")]
+    assert [event.command for event in found] == ['{"train_id":"IC-7"}', '{"train_id":"IC-8"}']
+    # a call that is yet to come is not what it answers, and neither is one of another name
+    early, other = events_of(line(answered("Error: sold out"), asked[0], answered("Error: no", name="d")))
+    assert (early.tool, other.tool) == (None, None)
 
 
 def test_a_result_without_a_call_may_have_its_command_beside_it() -> None:

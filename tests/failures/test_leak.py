@@ -26,6 +26,7 @@ def cluster(*names: str, unknown: int = 0, examples: tuple[dict[str, Any], ...] 
         (row("t-2", "desk"), "desk/t-2"),
         (row("t-1"), "t-1"),
         (row(None), "a task that nobody knows"),
+        (row("", "shop"), "a task that nobody knows"),
         (cluster("t-9", "desk/t-2"), "desk/t-2"),
         (cluster("shop/t-1"), "shop/t-1"),
         (cluster("t-9", unknown=1), "a task that nobody knows"),

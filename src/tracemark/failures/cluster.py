@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from tracemark import digest
+from tracemark.exporters.evaluation import qualified
 from tracemark.failures.mask import mask
 from tracemark.failures.route import Routing
 
@@ -66,10 +67,9 @@ def sighting(trace: str, fingerprint: str | None, line: Mapping[str, Any], routi
         routing: where it goes.
     """
     run, failure = line["run"], routing.failure
-    task, domain = run.get("task"), run.get("domain")
-    qualified = None if task is None else task if domain is None else f"{domain}/{task}"
+    task = qualified(run.get("task") or None, run.get("domain"))
     masked = f"({routing.condition})" if failure is None else mask(failure.text)
-    return Sighting(trace, fingerprint, failure.tool if failure else None, masked, qualified, run.get("start"))
+    return Sighting(trace, fingerprint, failure.tool if failure else None, masked, task, run.get("start"))
 
 
 def cluster_id(fingerprint: str | None, tool: str | None, masked: str) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import warnings
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
@@ -290,7 +291,10 @@ def _patterns(table: Mapping[str, Any], place: _Place) -> tuple[re.Pattern[str],
     compiled = []
     for each in value:
         try:
-            compiled.append(re.compile(each, re.IGNORECASE))
-        except (re.error, RecursionError, OverflowError) as error:
+            with warnings.catch_warnings():
+                # what another version reads otherwise is a question to its author, once and here
+                warnings.simplefilter("error")
+                compiled.append(re.compile(each, re.IGNORECASE))
+        except (re.error, RecursionError, OverflowError, Warning) as error:
             place.refuse("patterns", f"{each!r} is no regular expression: {error}")
     return tuple(compiled)

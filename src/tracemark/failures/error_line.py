@@ -42,6 +42,7 @@ _END_CODE = re.compile(
     r"|^(?:Process exited with|Exit) code:? (-?\d+)\s*\Z",
     re.MULTILINE,
 )
+_AROUND = re.compile(r"\s*<returncode>-?\d+</returncode>\s*<output>\n?")
 _TAGGED = re.compile(r"<(?:tool_use_error|tool_error|exception|error)>")
 _MATCHERS = frozenset(
     ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "test", "[", "[[", "which", "type"]
@@ -119,7 +120,7 @@ def error_in(
     seen = _of_text(text)
     if not told.failed and not seen.failed:
         if _is_silent(told, seen, script):
-            line = by_form(text, _shows(script, tool))
+            line = by_form(_printed(text), _shows(script, tool))
             if line is None and arguments and len(text) <= ONE_ANSWER and is_misnamed(text, tool, arguments, script):
                 line = cut(text.strip().partition("\n")[0])
             return Said(line, hidden=False)
@@ -133,6 +134,12 @@ def error_in(
     line = told.line or seen.line or line_of(text) or (f"exit code {code}" if code else "the tool reported a failure")
     hidden = not text.strip() or (told.line is not None and not seen.failed and not _surfaced(text, told.line))
     return Said(cut(line), hidden)
+
+
+def _printed(text: str) -> str:
+    """Return what a program printed, without the exit code and the marks that a wrapper writes around it."""
+    match = _AROUND.match(text)
+    return text if match is None else text[match.end() :].rstrip().removesuffix("</output>")
 
 
 def _is_silent(told: _Word, seen: _Word, script: str | None) -> bool:

@@ -2,15 +2,17 @@
 
 Invariants:
 - an event is a result that was really given: a call without one proves nothing, neither failure nor recovery;
-- results belong to calls by name, those without a name to the calls without an answer in order, and what is left over
-  to no call;
+- results belong to calls by name, those without a name to the calls of their step without an answer in order, and what
+  is left over to no call; a name that no call of the step has is that of the last call before it;
 - steps copied from another trajectory tell of that one and give no events here; embedded sub-agents are not entered.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from tracemark import digest
@@ -73,7 +75,8 @@ def read(line: Mapping[str, Any]) -> Story:
     events: list[Event] = []
     tokens: int | None = None
     agent_steps, spoke = 0, False
-    for step in trajectory["steps"]:
+    called = _Called(trajectory["steps"])
+    for place, step in enumerate(trajectory["steps"]):
         get = step.get
         if get("is_copied_context"):
             continue
@@ -86,7 +89,7 @@ def read(line: Mapping[str, Any]) -> Story:
             if sent is not None:
                 tokens = (tokens or 0) + sent
         if observation and observation["results"]:
-            _add(events, step, calls or (), observation["results"])
+            _add(events, step, calls or (), observation["results"], partial(called.before, place))
     final = trajectory.get("final_metrics")
     total = final.get("total_prompt_tokens") if final else None
     if total is not None:
@@ -99,17 +102,39 @@ def _add(
     step: Mapping[str, Any],
     calls: Sequence[Mapping[str, Any]],
     results: Sequence[Mapping[str, Any]],
+    called: Callable[[Any], Mapping[str, Any] | None],
 ) -> None:
-    """Add the events of one step."""
+    """Add the events of one step; `called` gives the call of an earlier one by its name."""
     index = step["step_id"]
     if len(calls) == 1 == len(results) and results[0].get("source_call_id") in (None, calls[0]["tool_call_id"]):
         events.append(_event(index, calls[0], results[0]))
         return
-    if not calls:
-        events.extend(_without_call(step, result) for result in results)
-        return
-    for call, result in _paired(calls, results):
+    for own, result in _paired(calls, results):
+        call = called(result.get("source_call_id")) if own is None else own
         events.append(_event(index, call, result) if call is not None else _without_call(step, result))
+
+
+class _Called:
+    """The calls of a trajectory by name, asked for only where a result lies in another step than its call."""
+
+    def __init__(self, steps: Sequence[Mapping[str, Any]]) -> None:
+        self._steps = steps
+
+    def before(self, place: int, name: str | None) -> Mapping[str, Any] | None:
+        """Return the last call of a name in a step before the one at `place`; None when there is none."""
+        places, calls = self._named.get(name, ((), ())) if name is not None else ((), ())
+        found = bisect_left(places, place)
+        return calls[found - 1] if found else None
+
+    @cached_property
+    def _named(self) -> dict[str, tuple[list[int], list[Mapping[str, Any]]]]:
+        named: dict[str, tuple[list[int], list[Mapping[str, Any]]]] = {}
+        for place, step in enumerate(self._steps):
+            for call in step.get("tool_calls") or ():
+                places, calls = named.setdefault(call["tool_call_id"], ([], []))
+                places.append(place)
+                calls.append(call)
+        return named
 
 
 def _paired(

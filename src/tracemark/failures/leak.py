@@ -31,11 +31,11 @@ def leaked(value: Mapping[str, Any], evaluation: frozenset[str]) -> str | None:
 def _tasks(value: Mapping[str, Any]) -> Iterator[tuple[str | None, str | None]]:
     """Yield every task with its domain; the tasks of a cluster have theirs in their names."""
     if "task" in value:
-        yield value["task"], value["domain"]
+        yield value["task"] or None, value["domain"]
     if value.get("task_unknown"):
         yield None, None
     for name in value.get("task_names", ()):
         domain, _, task = name.rpartition("/")
         yield task, domain or None
     for example in value.get("examples", ()):
-        yield example["task"], example["domain"]
+        yield example["task"] or None, example["domain"]

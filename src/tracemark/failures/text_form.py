@@ -35,6 +35,7 @@ _NOISE = re.compile(
 _OPENS = re.compile(
     r"[\[<(*#>\s]{0,4}(?:(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)|ERROR|error|FATAL|[Ff]atal|panic|E\d{3,4})[\])*]{0,2}"
     r"(?:\[[^\]\n]{0,40}\])?(?: \w+){0,6}:|(?:Error|ERROR)\b(?! log)"
+    r"|ImportError while loading conftest "
 )
 _SHELL_LINE = re.compile(
     r"(?:/?(?:usr/)?(?:bin/)?(?:ba|da|z|k)?sh: |[\w./+-]{1,60}: (?:line )?[^\n]{0,300}?)"
@@ -57,6 +58,7 @@ _WRAPPER = re.compile(
 )
 _FOUND = re.compile(r"[\s-]*(?:[A-Z]\d{2,4} |ERROR: )\S")
 _NAMED = re.compile(r"^[A-Za-z_][\w.]{0,100}(?:Error|Exception)(?:: .*)?$", re.MULTILINE)
+_TESTS_FAILED = re.compile(r"=+ (?:[^=\n]{1,200}, )?\d+ (?:failed|errors?)\b[^=\n]{0,200} in [\d.]+s[^=\n]{0,40} =+\Z")
 _RAISED = re.compile(r"[| ]{0,8}[A-Za-z_][\w.]{0,200}(?::|\s*\Z)")
 SAYS = re.compile(
     r"(?:error|exception|\bfatal|\bfailed|\bpanic|\berr!|\bnot found|\bno such|\bdenied|\bcannot|\bcould not|\brefused|"
@@ -87,6 +89,8 @@ def by_form(text: str, shows: bool) -> str | None:
     if TRACEBACK in text and (line := ending_traceback(text)) is not None:
         return line
     last = next(iter(last_lines(text)), "")
+    if _TESTS_FAILED.match(last):
+        return line_of(text)
     return cut(last) if _SHELL_LINE.match(last) else None
 
 
