@@ -210,6 +210,7 @@ def test_attempts_of_several_revisions_are_no_pair(bench: Bench, capsys: pytest.
     [
         ({"sampling": {"temperature": 1}}, "sampling"),
         ({"called": {"chat_template": "other"}}, "chat template"),
+        ({"called": {"tokenizer": "other"}}, "tokenizer"),
         ({"called": {"server": "vllm"}}, "server parser"),
     ],
 )

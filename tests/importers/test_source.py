@@ -542,11 +542,11 @@ def test_a_journal_that_is_being_written_is_skipped_and_named(inbox: Inbox) -> N
 def test_the_nearest_batch_file_speaks_for_a_file(inbox: Inbox, document: Make) -> None:
     inbox.write("batch.yaml", "domain: far\nsplit: train\n")
     inbox.write("a.json", document())
-    inbox.write("near/batch.yaml", "domain: near\nmodel: {name: other, revision: r1}\n")
+    inbox.write("near/batch.yaml", "domain: near\nmodel: {name: other, revision: r1, tokenizer: t1}\n")
     inbox.write("near/deep/b.json", document(2))
     far, near = inbox.read().traces
     assert far.run == {"domain": "far", "split": "train", "model": {"name": "m"}}
-    assert near.run == {"domain": "near", "model": {"name": "m", "revision": "r1"}}
+    assert near.run == {"domain": "near", "model": {"name": "m", "revision": "r1", "tokenizer": "t1"}}
 
 
 def test_the_halves_of_a_character_in_a_batch_are_read_as_the_character(inbox: Inbox, document: Make) -> None:

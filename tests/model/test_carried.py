@@ -21,7 +21,7 @@ WHOLE: dict[str, Any] = {
         "attempt": 0,
         "seed": "7",
         "mode": "self-play",
-        "model": {"name": "m", "revision": "r", "chat_template": "c", "server": "s"},
+        "model": {"name": "m", "revision": "r", "chat_template": "c", "tokenizer": "o", "server": "s"},
         "sampling": {"temperature": None},
         "environment": {"image": "i"},
         "start": "2026-01-31",

@@ -1,8 +1,8 @@
 """`batch.yaml`: what is known of all the files of a folder, stated once beside them.
 
 Members, all optional: `harness` (a name or a fingerprint), `model` (a name, or `name`, `revision`, `chat_template`,
-`server`), `domain`, `split`, `note`. The nearest one counts, looking up from a file to the path that was given. A file
-that cannot be understood is a finding, and states nothing: the one above it does not count in its place.
+`tokenizer`, `server`), `domain`, `split`, `note`. The nearest one counts, looking up from a file to the path that was
+given. A file that cannot be understood is a finding, and states nothing: the one above it does not count in its place.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tracemark.importers.tree import Folder, is_within, why_no_file
 NAME = "batch.yaml"
 
 _TEXTS = ("harness", "domain", "split", "note")
-_MODEL = ("name", "revision", "chat_template", "server")
+_MODEL = ("name", "revision", "chat_template", "tokenizer", "server")
 _LARGEST = 65_536
 
 

@@ -34,6 +34,8 @@ class Model(Value):
     """Checkpoint or revision."""
     chat_template: Maybe[str] = None
     """Digest or name of the chat template that the server used."""
+    tokenizer: Maybe[str] = None
+    """Digest or name of the tokenizer."""
     server: Maybe[str] = None
     """Serving program and its reply parser."""
 
