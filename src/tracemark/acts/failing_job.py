@@ -22,6 +22,7 @@ from tracemark.failures.cluster import Clusters, cluster_id, sighting
 from tracemark.failures.conditions import Conditions, Destination
 from tracemark.failures.log import example, row, to_json
 from tracemark.failures.route import Routing, route
+from tracemark.model.trace import model_label
 from tracemark.store.row import head_of, trajectory_of
 from tracemark.store.segment import Location, read_lines
 
@@ -180,8 +181,7 @@ def routed(job: FailingJob) -> list[tuple[Asked, dict[str, Any], Routing]]:
 def _model(run: Mapping[str, Any]) -> str | None:
     """Return the model of a run, `NAME` or `NAME@REVISION`; None when nobody names one."""
     model = run.get("model") or {}
-    name, revision = model.get("name"), model.get("revision")
-    return f"{name}@{revision}" if name and revision else name
+    return model_label(model.get("name"), model.get("revision"))
 
 
 def lines_of(job: FailingJob) -> Iterator[tuple[Asked, dict[str, Any]]]:

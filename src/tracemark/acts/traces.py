@@ -340,7 +340,7 @@ def _row(corpus: Corpus, state: State, stamp: Mapping[str, Any], flags: list[str
         "task": row.task,
         "status": row.status,
         "reward": row.reward,
-        "model": f"{row.model}@{row.revision}" if row.model and row.revision else row.model,
+        "model": row.model_label,
         "tool_calls": row.tool_calls,
         "steps": row.steps,
         "format": row.format,

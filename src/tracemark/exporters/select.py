@@ -97,7 +97,6 @@ class Facts(NamedTuple):
 def facts(state: State) -> Facts:
     """Return what the filter must know of a trace in `state`."""
     row = state.row
-    model = f"{row.model}@{row.revision}" if row.model and row.revision else row.model
     return Facts(
         id=row.trace_id,
         fingerprint=row.fingerprint,
@@ -107,7 +106,7 @@ def facts(state: State) -> Facts:
         corroborated=row.corroborated,
         task=row.task,
         domain=row.domain,
-        model=model,
+        model=row.model_label,
         grader=row.grader,
         retracted=state.retracted,
         contested=state.contested,

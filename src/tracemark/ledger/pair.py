@@ -20,6 +20,7 @@ from tracemark.ledger.chain import Chain, of
 from tracemark.ledger.descent import Past
 from tracemark.ledger.entry import Entry
 from tracemark.model.decision import Kind
+from tracemark.model.trace import model_label
 
 HALVES = ("harness", "model")
 """The two halves of the pair, as decisions name them."""
@@ -100,8 +101,7 @@ def label(model: Mapping[str, Any] | None) -> str | None:
     """Return a model as `params.yaml` names it, `NAME` or `NAME@REVISION`; None when there is none."""
     if model is None:
         return None
-    name = model.get("name") or "unknown"
-    return f"{name}@{model['revision']}" if model.get("revision") else str(name)
+    return model_label(model.get("name") or "unknown", model.get("revision"))
 
 
 def _disagreement(half: str, entries: Sequence[Entry]) -> Finding:

@@ -40,6 +40,11 @@ class Model(Value):
     """Serving program and its reply parser."""
 
 
+def model_label(name: str | None, revision: str | None) -> str | None:
+    """Return what a model is called, `NAME` or `NAME@REVISION`; None when nobody names it."""
+    return f"{name}@{revision}" if name and revision else name
+
+
 class Run(Value):
     """Facts of a run that are not its harness."""
 

@@ -20,7 +20,7 @@ from tracemark.digest import JSON
 from tracemark.errors import IntegrityError
 from tracemark.importers.content import text_of
 from tracemark.model.stamp import corroborated_parts, evidence_of
-from tracemark.model.trace import FORMAT, statement
+from tracemark.model.trace import FORMAT, model_label, statement
 from tracemark.store.stated import wrong_in_trace
 
 TEXT_LIMIT = 4000
@@ -96,6 +96,11 @@ class TraceRow(NamedTuple):
     def trace_id(self) -> str:
         """The trace's id as 64 hexadecimal digits."""
         return self.id.hex()
+
+    @property
+    def model_label(self) -> str | None:
+        """The model as `NAME` or `NAME@REVISION`; None when nobody names it."""
+        return model_label(self.model, self.revision)
 
     @property
     def raw_digest(self) -> str:
