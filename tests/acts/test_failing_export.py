@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.acts import decisions, failing, failing_export, failing_terms, ingest, scaffold
+from tracemark.acts import decisions, failing, failing_export, failing_terms, ingest, pairs, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failing_export import FailureExport
 from tracemark.durable import lock
 from tracemark.errors import ExportRefusedError, IntegrityError, LockedError, NothingReadableError, UsageError
+from tracemark.findings import Severity
 from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, Shop, document, write_version
@@ -45,6 +46,10 @@ def tasks(folder: Path) -> set[str]:
 def reject(shop: Shop, name: str) -> str:
     subject = {"half": "harness", "candidate": shop.fingerprint(name), "incumbent": shop.fingerprint()}
     return shop.enter("reject", subject, "the gate said no")
+
+
+def codes(report: FailureExport) -> list[str]:
+    return [one.code for one in report.findings]
 
 
 def added_up(stated: dict[str, Any]) -> int:
@@ -177,6 +182,36 @@ def test_no_task_of_the_evaluation_set_is_in_any_file(failures: Shop) -> None:
     assert named == {"f-2", "f-3", "stopped"}
     assert report.left_out["evaluation-task"] == 7
     assert b"no space left" not in b"".join(content(folder).values())
+
+
+def test_an_empty_task_is_an_unknown_one(failures: Shop) -> None:
+    for number, domain in enumerate(("", "shop")):
+        nameless = failed(None, domain=domain)
+        nameless["extra"]["tracemark"]["run"]["task"] = ""
+        failures.ingest([nameless], name=f"empty-{number}")
+    export(failures)
+    folder = failures.root / "failures"
+    locked = next(one for one in clusters(folder) if one["line"] == LOCKED)
+    assert (locked["traces"], locked["tasks"], locked["task_unknown"]) == (6, 4, 2)
+    failures.set(("tasks: []", "tasks: [f-0]"))
+    assert export(failures).left_out["evaluation-task"] == 3
+    assert tasks(folder) == {"f-1", "f-2", "f-3", "stopped", "budget", "disk", "grader"}
+
+
+def test_an_evaluation_set_that_is_not_the_frozen_one_is_told(failures: Shop) -> None:
+    failures.set(("tasks: []", "tasks: [f-0, f-1]"))
+    assert "evaluation-changed" not in codes(export(failures))
+    pairs.freeze(failures.root, "to compare on", CLOCK)
+    assert "evaluation-changed" not in codes(export(failures))
+    failures.set(("tasks: [f-0, f-1]", "tasks: [f-0]"))
+    found = export(failures)
+    assert "f-1" in tasks(failures.root / "failures")
+    told = next(one for one in found.findings if one.code == "evaluation-changed")
+    assert (told.severity, told.where) == (Severity.WARNING, "params.yaml: evaluation.tasks")
+    assert told in failing.list_(failures.root, failing.FailureFilter()).findings
+    assert told.message.startswith("the set of 1 task is not the one of 2 tasks that was frozen last")
+    failures.set(("tasks: [f-0]", "tasks: []"))
+    assert "evaluation-changed" in codes(export(failures))
 
 
 def test_a_leak_stops_the_export_and_an_earlier_log_stays(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from tracemark import engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failing_job import FAILURES, FILES, FailingJob, FailingResult, Spooled, examples, routed, work
-from tracemark.acts.failing_terms import ALL, Asking, Left
+from tracemark.acts.failing_terms import ALL, Asking, Left, unfrozen
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import UnknownNameError, UsageError
 from tracemark.failures.cluster import Cluster, Clusters, cluster_id, sighting
@@ -161,7 +161,7 @@ def list_(root: Path, wanted: FailureFilter) -> FailureList:
         for kind, number in result.routed.items():
             conditions[kind.condition] += number
         return FailureList(
-            findings=_findings(corpus, store),
+            findings=(*_findings(corpus, store), *unfrozen(corpus)),
             clusters=tuple(_row(corpus, clusters, cluster, alike) for cluster, alike in shown),
             more=len(listed) - len(shown),
             unclustered=clusters.left_out,

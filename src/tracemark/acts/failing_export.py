@@ -28,7 +28,7 @@ from tracemark.acts.export import require_accepted, require_whole
 from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.failing import read_examples, write_examples
 from tracemark.acts.failing_job import FAILURES, FailingResult, Kind, Spooled, work
-from tracemark.acts.failing_terms import Asking, Left, logs_of
+from tracemark.acts.failing_terms import Asking, Left, logs_of, unfrozen
 from tracemark.acts.pulled import require_pulled
 from tracemark.errors import ExportRefusedError
 from tracemark.exporters import manifest as manifests
@@ -111,7 +111,7 @@ def export(root: Path, out: Path) -> FailureExport:
         manifest = _manifest(corpus, (store, asking), (staged, made), result)
         folders.put(staged, out, manifest, store.layout.private / _LOCK)
         beside = unmatched(corpus.params.evaluation, store.tasks(), corpus.params.evaluation_file)
-        return _report(out, manifest, (*store.findings, *beside))
+        return _report(out, manifest, (*store.findings, *beside, *unfrozen(corpus)))
 
 
 def _routed(corpus: Corpus, asked: tuple[Store, Asking], logs: dict[str, str], folder: Path) -> FailingResult:
