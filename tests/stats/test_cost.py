@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark.errors import UsageError
-from tracemark.stats.cost import SCOPE, cost_per_reliable_task, cost_per_success
+from tracemark.stats.cost import SCOPE, cost_per_reliable_task, cost_per_success, total_cost
 from tracemark.stats.counts import NOTHING, Counts
 from tracemark.stats.passing import Figure
 
@@ -23,6 +23,7 @@ def per_reliable_task(costs):
 
 
 def test_failed_attempts_are_paid_for():
+    assert total_cost([0.5, 0.25, 0.25, 1.0]) == Figure(2.0, None)
     assert cost_per_success([0.5, 0.25, 0.25, 1.0], 2) == Figure(1.0, None)
     assert cost_per_reliable_task([0.5, 0.25, 0.25, 1.0], TASKS) == Figure(2.0, None)
 
@@ -49,7 +50,7 @@ def test_free_attempts_cost_nothing():
     assert cost_per_success([0.0, 0.0], 1) == Figure(0.0, None)
 
 
-@pytest.mark.parametrize("figure", [per_success, per_reliable_task])
+@pytest.mark.parametrize("figure", [total_cost, per_success, per_reliable_task])
 class TestEither:
     def test_one_unknown_cost_withholds_it(self, figure):
         assert figure([1.0, None, 2.0]) == Figure(None, "the cost of 1 of 3 attempts is unknown")
@@ -63,6 +64,7 @@ class TestEither:
 
 
 def test_it_is_withheld_where_nothing_was_measured():
+    assert total_cost([]) == Figure(None, NOTHING)
     assert cost_per_success([], 0) == Figure(None, NOTHING)
     assert cost_per_reliable_task([], {}) == Figure(None, NOTHING)
 

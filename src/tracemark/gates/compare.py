@@ -19,10 +19,10 @@ from tracemark.gates.cell import SCORED, Cell
 from tracemark.gates.refusal import Refusal, changed, named, refusals, wanted
 from tracemark.gates.terms import Policy, Terms, covers
 from tracemark.stats.compare import paired, sign_test
-from tracemark.stats.cost import cost_per_reliable_task, cost_per_success
+from tracemark.stats.cost import cost_per_reliable_task, cost_per_success, total_cost
 from tracemark.stats.counts import Counts
 from tracemark.stats.noise import NoiseFloor, noise_floor
-from tracemark.stats.passing import Estimator, Figure, pass_all
+from tracemark.stats.passing import Figure, Measure, aggregate
 
 
 class Change(NamedTuple):
@@ -244,8 +244,7 @@ def _figures(cell: Cell, per_task: Mapping[str, Counts], number: int) -> Figures
         score=successes / number,
         reliability=tuple(_reliability(per_task, k) for k in range(1, number + 1)),
         reliable=sum(count.successes == count.attempts for count in per_task.values()),
-        # the whole cost is that of one success if there were only one
-        cost=cost_per_success(costs, 1),
+        cost=total_cost(costs),
         cost_per_success=cost_per_success(costs, successes),
         cost_per_reliable_task=cost_per_reliable_task(costs, per_task),
         open_errors=sum(len(tally.open) for tally in tallies),
@@ -254,11 +253,11 @@ def _figures(cell: Cell, per_task: Mapping[str, Counts], number: int) -> Figures
 
 
 def _reliability(per_task: Mapping[str, Counts], k: int) -> Reliability:
-    means = (
-        math.fsum(pass_all(count, k, estimator) for count in per_task.values()) / len(per_task)
-        for estimator in (Estimator.COMBINATIONS, Estimator.POWER)
-    )
-    return Reliability(k, *means)
+    combinations = aggregate(per_task, k, Measure.ALL_OF_K_COMBINATIONS).value
+    power = aggregate(per_task, k, Measure.ALL_OF_K_POWER).value
+    assert combinations is not None
+    assert power is not None
+    return Reliability(k, combinations, power)
 
 
 def _significant(ups: int, downs: int, p: float, level: float) -> Decision:

@@ -24,6 +24,19 @@ SCOPE = (
 """What the costs of a report cover, in the words that stand beside every such figure."""
 
 
+def total_cost(costs: Sequence[float | None]) -> Figure:
+    """Return the cost of all attempts.
+
+    Args:
+        costs: of every attempt, failed ones too, in one currency; None where the cost was not recorded.
+
+    Returns:
+        A cost in the same currency, the sum rounded once; withheld where nothing was measured, and where a cost is
+        unknown or no number of 0 or more.
+    """
+    return _over(costs, 1, NOTHING)
+
+
 def cost_per_success(costs: Sequence[float | None], successes: int) -> Figure:
     """Return the cost of all attempts over the number of successes.
 
