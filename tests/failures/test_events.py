@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from tests.failures.runs import Line, bash, call, line, says
-from tracemark.failures.events import Event, events_of, read
+from tracemark.failures.events import Event, read
+
+
+def events_of(stored: Line) -> tuple[Event, ...]:
+    return read(stored).events
 
 
 def test_a_result_is_an_event_of_its_call() -> None:

@@ -60,11 +60,6 @@ class Story(NamedTuple):
     """Whether a model wrote a text or made a call."""
 
 
-def events_of(line: Mapping[str, Any]) -> tuple[Event, ...]:
-    """Return the events of a stored line, see `read`."""
-    return read(line).events
-
-
 def read(line: Mapping[str, Any]) -> Story:
     """Walk once over the steps of a stored line.
 

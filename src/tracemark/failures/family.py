@@ -93,11 +93,6 @@ _INTERPRETERS = re.compile(r"(?:python|pypy|node|ruby|perl|php|bash|sh|zsh|Rscri
 _GIVEN_IN_PLACE = frozenset(["-c", "-e", "-m", "-lc"])
 
 
-def is_shell(tool: str | None, arguments: Mapping[str, Any]) -> bool:
-    """Return whether a call hands a command line to a shell: by the tool's name, and because it has one to give."""
-    return script_of(tool, arguments) is not None
-
-
 def script_of(tool: str | None, arguments: Mapping[str, Any]) -> str | None:
     """Return the command line that a call gives to a shell; None when the tool is no shell."""
     if not tool or _SHELL.match(tool) is None:
