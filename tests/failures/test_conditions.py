@@ -109,6 +109,30 @@ class TestOwn:
         assert refused.value.where == f"rules/own.toml:{line}"
         assert "condition 1" in refused.value.message
 
+    @pytest.mark.parametrize("side", ["environment", "grader"])
+    @pytest.mark.parametrize(
+        ("destination", "goes"),
+        [
+            ("harness", False),
+            ("model-training", False),
+            ("training", False),
+            ("recovery-training", False),
+            ("environment-repair", True),
+            ("benchmark-repair", True),
+            ("quarantine", True),
+        ],
+    )
+    def test_a_fault_of_environment_or_grader_goes_nowhere_near_the_harness(
+        self, side: str, destination: str, goes: bool
+    ) -> None:
+        text = PLAIN.replace('"tool"', f'"{side}"').replace('"harness"', f'"{destination}"')
+        if goes:
+            assert names(conditions(text)).count("mine") == 1
+            return
+        with pytest.raises(ParamsError, match=f"destination: a fault of the {side} goes to") as refused:
+            conditions(text, "own.toml")
+        assert refused.value.where == "own.toml:9"
+
     @pytest.mark.parametrize(
         ("text", "words"),
         [

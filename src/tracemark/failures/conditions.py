@@ -7,6 +7,7 @@ Invariants:
 - reading is strict: an unknown member, a wrong type or a pattern that does not compile is refused with the file, the
   line and the key, and never guessed at;
 - conditions are tried by `order`, those of one order shipped ones first, then as they stand in their file;
+- no fault of environment or grader goes to where harness or model are changed;
 - a confidence below `QUARANTINE_BELOW` means quarantine, whatever destination stands beside it.
 """
 
@@ -127,6 +128,8 @@ _PARAMETERS: dict[Question, tuple[str, ...]] = {
     Question.FAILURE_REPEATED: ("repeats",),
 }
 _REQUIRED: dict[Question, str] = {Question.FAILURES: "failures", Question.FAILURE_MATCHES: "patterns"}
+_NOBODYS = (Side.ENVIRONMENT, Side.GRADER)
+_REPAIRS = (Destination.ENVIRONMENT_REPAIR, Destination.BENCHMARK_REPAIR, Destination.QUARANTINE)
 _FAILURES = ("none", "recovered", "unrecovered")
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
 _HEADER = re.compile(r"\s*\[\[\s*condition\s*\]\]")
@@ -239,13 +242,16 @@ def _condition(table: Mapping[str, Any], place: _Place) -> Condition:
     repeats = table.get("repeats", 2)
     if repeats.__class__ is not int or repeats < 2:
         place.refuse("repeats", "expected a whole number from 2 on: the first try and its repetitions")
+    side, destination = _one_of(Side, table, "side", place), _one_of(Destination, table, "destination", place)
+    if side in _NOBODYS and destination not in _REPAIRS:
+        place.refuse("destination", f"a fault of the {side} goes to {', '.join(_REPAIRS)}, never into the log")
     return Condition(
         name,
         _number(table, "order", place),
         _text(table, "says", place),
-        _one_of(Side, table, "side", place),
+        side,
         confidence,
-        _one_of(Destination, table, "destination", place),
+        destination,
         test,
         _statuses(table, place),
         _patterns(table, place),
