@@ -120,7 +120,8 @@ def gate_harness(root: Path, candidate: str, model: str | None = None, out: Path
     corpus = Corpus(root)
     with judging(corpus, out) as store:
         judged = judge_harness(corpus, store, candidate, model)
-    return GateAnswer(**answer(judged, out, corpus))
+    write_report(judged.report, out)
+    return GateAnswer(**answer_members(corpus, judged, out))
 
 
 def gate_model(root: Path, candidate: str, out: Path | None = None) -> GateAnswer:
@@ -140,7 +141,8 @@ def gate_model(root: Path, candidate: str, out: Path | None = None) -> GateAnswe
     corpus = Corpus(root)
     with judging(corpus, out) as store:
         judged = judge_model(corpus, store, candidate)
-    return GateAnswer(**answer(judged, out, corpus))
+    write_report(judged.report, out)
+    return GateAnswer(**answer_members(corpus, judged, out))
 
 
 def gate_attribute(root: Path, harness: str, model: str, out: Path | None = None) -> AttributeAnswer:
@@ -176,9 +178,9 @@ def gate_attribute(root: Path, harness: str, model: str, out: Path | None = None
             told = replace(told, refusals=_once((*extra, *told.refusals)), effects=None, tasks=0, attempts=0, scores=())
         report = attributed(told)
         findings = (*corpus.namesakes(harness, new), *found.findings, *notes, *store.findings)
-    _write(out, report)
-    members = report.model_dump(mode="json")
-    return AttributeAnswer(findings, tuple(attribution_words(report)), digest_of(report), members, _named(out))
+    write_report(report, out)
+    stored_form = report.model_dump(mode="json")
+    return AttributeAnswer(findings, tuple(attribution_words(report)), digest_of(report), stored_form, _named(out))
 
 
 @contextmanager
@@ -228,10 +230,9 @@ def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
     return Judged(comparison, stored(comparison), None, (*found.findings, *notes, *store.findings))
 
 
-def answer(judged: Judged, out: Path | None, corpus: Corpus) -> dict[str, Any]:
-    """Write the report where a file was named, and return the members of a `GateAnswer`."""
+def answer_members(corpus: Corpus, judged: Judged, out: Path | None) -> dict[str, Any]:
+    """Return the members of a `GateAnswer`; `out` is the file that holds the report, None when there is none."""
     report = judged.report
-    _write(out, report)
     return {
         "findings": judged.findings,
         "verdict": report.verdict,
@@ -361,7 +362,8 @@ def _require_report(out: Path) -> None:
         raise UsageError("the file holds no report of a gate", where=str(out), hint=f"name a new file: {EXAMPLE}")
 
 
-def _write(out: Path | None, report: GateReport | AttributionReport) -> None:
+def write_report(report: GateReport | AttributionReport, out: Path | None) -> None:
+    """Write a report as canonical JSON to `out`; None writes none."""
     if out is not None:
         make_folder(out.parent)
         write_atomic(out, digest.canonical(report.model_dump(mode="json")) + b"\n")

@@ -1,4 +1,4 @@
-"""What follows from a gate: a candidate is installed or its rejection kept, a pair is rolled back, a set is frozen.
+"""What follows from a gate: an accepted candidate is installed, and of a rejected one the rejection is kept.
 
 Invariants:
 - the ledger is written first, and `params.yaml: accepted` after it. When a crash comes between the two, `check` names
@@ -20,7 +20,16 @@ from tracemark.acts.consequences import consequences
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import accepted_model, as_half
-from tracemark.acts.gating import GateAnswer, Judged, answer, evaluation_digest, judge_harness, judge_model, judging
+from tracemark.acts.gating import (
+    GateAnswer,
+    Judged,
+    answer_members,
+    evaluation_digest,
+    judge_harness,
+    judge_model,
+    judging,
+    write_report,
+)
 from tracemark.acts.harnesses import placed
 from tracemark.clock import Clock
 from tracemark.durable import own_file
@@ -105,7 +114,7 @@ def _decide(
         kind = {"accept": Kind.INSTALL, "reject": Kind.REJECT}.get(judged.report.verdict)
         if kind is Kind.INSTALL:
             _require_installable(corpus, judged)
-        said = answer(judged, options.out, corpus)
+        write_report(judged.report, options.out)
         entry, new = None, False
         value = _half_of(judged, "candidate")
         would = consequences(corpus, {judged.report.half: value}) if kind is Kind.INSTALL else None
@@ -115,7 +124,7 @@ def _decide(
             written = value if judged.report.half == "harness" else label(value)
             set_accepted(corpus.root / params.NAME, written, judged.report.half)
     return InstallAnswer(
-        **said,
+        **answer_members(corpus, judged, options.out),
         decision=kind.value if kind is not None else None,
         dry_run=options.dry_run,
         entry=entry.digest if entry is not None else None,
