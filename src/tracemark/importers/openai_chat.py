@@ -115,7 +115,10 @@ MEMBERS = (
     (f"the first of {_listed(_TOOLS)} that is a list of objects, else that in `kwargs`", "agent.tool_definitions"),
     (f"{_listed(openai_verdict.REWARDS)}", "outcome.reward"),
     (f"`error`, {_listed((*openai_verdict.VERDICTS, *openai_verdict.WORDS))}", "outcome.status"),
-    ("`response`, `raw_response`, `timestamp`, `cost`", "the last agent step, its time and metrics"),
+    (
+        "`response`, with `raw_response`, `timestamp` and `cost`; without a `response` these are not read",
+        "the last agent step, its time and metrics",
+    ),
 )
 """What of a record, beside its messages, goes to a place of its own; all else is kept in `extra.record`."""
 
