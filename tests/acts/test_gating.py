@@ -164,6 +164,28 @@ def test_tasks_of_one_name_in_two_domains_are_two_tasks(bench: Bench, capsys: py
     assert found["tasks-differ"]["tasks"] == ["bank/e-0"]
 
 
+def test_an_id_without_a_domain_does_not_let_another_domain_into_the_frozen_set(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for harness, solved in (("desk_a", 0), ("desk_b", 2)):
+        bench.store(harness, runs(harness, "m@1", {"e-0": solved}, domain="bank", said="In the bank."))
+    found = refusals(bench, capsys)
+    assert list(found) == ["evaluation-changed"]
+    assert found["evaluation-changed"]["tasks"] == ["bank/e-0", "shop/e-0"]
+    bench.tasks(*(f"shop/{task}" for task in TASKS))
+    bench.freeze()
+    assert bench.gate().report["measured"]["n"] == 8
+
+
+def test_attempts_without_a_verdict_are_not_passed_over_where_others_fill_the_set(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside = [run(task, "desk_a", "m@3", number, "unknown") for task in TASKS for number in (2, 3)]
+    bench.store("desk_a", [*runs("desk_a", "m@3", ALL), *beside])
+    found = refusals(bench, capsys, "model", "--candidate", "m@3")
+    assert list(found) == ["attempts-unequal"]
+
+
 def test_more_attempts_than_asked_for_are_not_chosen_from(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.store("desk_b", [run("e-0", "desk_b", "m@1", 2, "failure")])
     assert refusals(bench, capsys)["attempts-unequal"]["tasks"] == ["shop/e-0"]

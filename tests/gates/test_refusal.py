@@ -43,6 +43,36 @@ def test_without_attempts_there_is_nothing_to_compare() -> None:
     assert reasons(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent")), [])) == ["nothing-to-compare"]
 
 
+def test_an_id_that_means_tasks_of_two_domains_is_no_frozen_set() -> None:
+    both = {**EACH, "shop/b": 2}
+    frozen = {"evaluation_digest": "d" * 64, "frozen_digest": "d" * 64}
+    (refusal,) = found(cell(both, 4), cell(both, 4, NEW), evaluation=frozenset({"desk/a", "b", "shop/a"}), **frozen)
+    assert (refusal.reason, refusal.tasks) == (Reason.EVALUATION_CHANGED, ("desk/b", "shop/b"))
+    assert "'b' means 'desk/b', 'shop/b'" in refusal.message
+    assert found(cell(both, 4), cell(both, 4, NEW), evaluation=frozenset(both), **frozen) == ()
+
+
+def test_attempts_without_a_verdict_beside_a_whole_evaluation_are_not_passed_over() -> None:
+    beside = attempts({"desk/a": 0}, 5, NEW)[4:]
+    (refusal,) = found(INCUMBENT, new([*MADE, *(one._replace(status="unknown") for one in beside)]), attempts=4)
+    assert (refusal.reason, refusal.tasks) == (Reason.ATTEMPTS_UNEQUAL, ("desk/a",))
+    assert "1 attempt of the candidate without a verdict" in refusal.message
+    # the very attempt has a verdict in another trace
+    judged = [one._replace(status="unknown", trace="f" * 64) for one in MADE if one.task == "desk/a"][:1]
+    assert found(INCUMBENT, new([*MADE, *judged]), attempts=4) == ()
+
+
+def test_a_number_is_the_same_attempt_as_a_text_of_it() -> None:
+    twice = new(changed(MADE, "desk/a", 1, attempt="0"))
+    assert [(one.reason, one.tasks) for one in found(INCUMBENT, twice, attempts=4)] == [
+        (Reason.ATTEMPTS_DUPLICATE, ("desk/a",))
+    ]
+    broken = MADE[0]._replace(status="error", attempt="0", trace="f" * 64)
+    assert found(INCUMBENT, new([*MADE, broken]), attempts=4) == ()
+    again = new([*changed(MADE, "desk/a", 0, status="error", attempt="0"), MADE[0]._replace(trace="f" * 64)])
+    assert again.made["desk/a"] == 4
+
+
 def test_a_half_is_not_compared_with_itself() -> None:
     assert "nothing-to-compare" in reasons(INCUMBENT, INCUMBENT)
     assert "one model, desk-agent@base" in found(INCUMBENT, CANDIDATE, half=Half.MODEL)[0].message

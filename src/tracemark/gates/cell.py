@@ -6,7 +6,8 @@ How attempts count, everywhere in the gates:
   there with a score, or when its task has all the scored attempts that are wanted. Otherwise it is *open*, and stands
   for the attempt that is still to be made;
 - `unknown`, an attempt on which nobody gave a verdict, has no score either and is a missing attempt: no later verdict
-  can be guessed from it.
+  can be guessed from it. Beside a whole evaluation it is one attempt too many, unless the same attempt has a score in
+  another trace: whoever passed it over would let a candidate try until verdicts are good.
 
 Coverage is exact when scored and open attempts together are, for each task, as many as are wanted. Open ones are let
 through only up to a limit, which is 0 unless somebody raises it, and then each counts *against the candidate*: as a
@@ -23,6 +24,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
+
+from tracemark.model.trace import model_label
 
 SCORED = ("success", "failure")
 """Statuses of attempts that have a score."""
@@ -46,8 +49,7 @@ class Model(NamedTuple):
 
     def __str__(self) -> str:
         """Return `NAME@REVISION`, or as much of it as is known."""
-        name = self.name or "unknown model"
-        return f"{name}@{self.revision}" if self.revision else name
+        return str(model_label(self.name or "unknown model", self.revision))
 
 
 WORDS = {
@@ -91,6 +93,11 @@ class Attempt(NamedTuple):
     """The model that played."""
     fingerprint: str | None = None
     """The harness under which it counts, a declared equivalent already replaced by the pair's; None when none is."""
+
+    @property
+    def number(self) -> str | None:
+        """Which try it is as text, since recorders write 1 as well as "1"; None when nobody says."""
+        return None if self.attempt is None else str(self.attempt)
 
 
 class TaskTally(NamedTuple):
@@ -180,12 +187,23 @@ def _waiting(attempts: Collection[Attempt]) -> tuple[Attempt, ...]:
 
     An attempt that ended so twice is one attempt to make again; of those without a number each is one.
     """
-    made = {one.attempt for one in attempts if one.status in SCORED and one.attempt is not None}
+    made = _made(attempts)
     waiting: dict[object, Attempt] = {}
     for one in attempts:
-        if one.status == "error" and one.attempt not in made:
-            waiting.setdefault(one.trace if one.attempt is None else (one.attempt,), one)
+        if one.status == "error" and one.number not in made:
+            waiting.setdefault(one.trace if one.number is None else (one.number,), one)
     return tuple(waiting.values())
+
+
+def _made(attempts: Iterable[Attempt]) -> set[str]:
+    """Return the numbers of the attempts at one task that have a score."""
+    return {one.number for one in attempts if one.status in SCORED and one.number is not None}
+
+
+def never_judged(attempts: Collection[Attempt]) -> tuple[Attempt, ...]:
+    """Return the attempts at one task that have no verdict, and none in another trace of the same attempt either."""
+    made = _made(attempts)
+    return tuple(one for one in attempts if one.status not in (*SCORED, "error") and one.number not in made)
 
 
 def differing(old: Model, new: Model) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple
 
-from tracemark.gates.cell import SCORED, WORDS, Attempt, Cell, TaskTally, differing
+from tracemark.gates.cell import SCORED, WORDS, Attempt, Cell, TaskTally, differing, never_judged
 from tracemark.gates.terms import Half, Terms, covers
 
 _SHOWN = 5
@@ -35,7 +35,7 @@ class Reason(StrEnum):
     ATTEMPTS_MISSING = "attempts-missing"
     """A task has fewer attempts than it must have."""
     ATTEMPTS_UNEQUAL = "attempts-unequal"
-    """Tasks have unequal numbers of attempts, or more than asked for."""
+    """Tasks have unequal numbers of attempts, or more than asked for, those without a verdict included."""
     ATTEMPTS_DUPLICATE = "attempts-duplicate"
     """One attempt at a task is there twice."""
     INFRASTRUCTURE_ERRORS = "infrastructure-errors"
@@ -43,7 +43,7 @@ class Reason(StrEnum):
     GRADERS_DIFFER = "graders-differ"
     """A task was judged by different graders, or by different versions of one."""
     EVALUATION_CHANGED = "evaluation-changed"
-    """The evaluation set is not the one that was frozen."""
+    """The evaluation set is not the one that was frozen, or one of its ids means several tasks."""
     EVALUATION_LEAKED = "evaluation-leaked"
     """A task of the evaluation set is in a training export."""
 
@@ -104,9 +104,11 @@ def refusals(incumbent: Cell, candidate: Cell, terms: Terms) -> tuple[Refusal, .
         *_tasks(sides, terms),
         *_missing(sides, terms),
         *_unequal(sides, terms),
+        *_never_judged(sides, terms),
         *_duplicates(sides),
         *_infrastructure(sides, terms),
         *_graders(sides),
+        *_ambiguous(sides, terms),
         *_evaluation(terms),
     )
 
@@ -273,8 +275,8 @@ def _expected(sides: Sides, terms: Terms) -> frozenset[str]:
 
 def _absent(side: str, cell: Cell, task: str, lacks: int) -> Iterator[Rerun]:
     """Yield the attempts that a task lacks, by the numbers that the cell's other tasks have."""
-    there = {one.attempt for one in cell.by_task.get(task, ()) if one.status != "unknown"}
-    numbers = sorted({one.attempt for one in cell.attempts if isinstance(one.attempt, int)} - there)
+    there = {one.number for one in cell.by_task.get(task, ()) if one.status != "unknown"}
+    numbers = sorted({one.attempt for one in cell.attempts if isinstance(one.attempt, int) and one.number not in there})
     for position in range(lacks):
         yield Rerun(side, task, numbers[position] if position < len(numbers) else None, None)
 
@@ -301,10 +303,26 @@ def _unequal(sides: Sides, terms: Terms) -> Iterator[Refusal]:
         yield Refusal(Reason.ATTEMPTS_UNEQUAL, message, hint, tuple(sorted(odd)))
 
 
+def _never_judged(sides: Sides, terms: Terms) -> Iterator[Refusal]:
+    """Yield the refusal of attempts without a verdict beside a whole evaluation: to leave them out is to choose."""
+    number = wanted(*sides, terms)
+    for side, cell in zip(Sides._fields, sides, strict=True):
+        whole = (task for task, tally in cell.tally(number).items() if _filled(tally) >= number)
+        beside = {task: found for task in whole if (found := never_judged(cell.by_task[task]))}
+        if beside:
+            count = sum(map(len, beside.values()))
+            message = (
+                f"beside the {number} asked for there {'is' if count == 1 else 'are'} {numbered(count, 'attempt')} of "
+                f"the {side} without a verdict at {numbered(len(beside), 'task')}: {named(beside)}"
+            )
+            hint = "have them judged; retract what was no attempt, and say why"
+            yield Refusal(Reason.ATTEMPTS_UNEQUAL, message, hint, tuple(sorted(beside)))
+
+
 def _duplicates(sides: Sides) -> Iterator[Refusal]:
     for side, cell in zip(Sides._fields, sides, strict=True):
         seen = Counter(
-            (one.task, one.attempt) for one in cell.attempts if one.attempt is not None and one.status in SCORED
+            (one.task, one.number) for one in cell.attempts if one.number is not None and one.status in SCORED
         )
         traces = Counter(one.trace for one in cell.attempts)
         twice = {task for (task, _), count in seen.items() if count > 1}
@@ -355,6 +373,17 @@ def _grader(grader: tuple[str, str | None] | None) -> str:
     if grader is None:
         return "unrecorded"
     return f"{grader[0]!r} {'of unrecorded version' if grader[1] is None else grader[1]}"
+
+
+def _ambiguous(sides: Sides, terms: Terms) -> Iterator[Refusal]:
+    """Yield the refusal of ids that mean tasks of several domains: those could be added after the set was frozen."""
+    meant = {listed: [task for task in sides.tasks if covers(listed, task)] for listed in terms.evaluation}
+    several = {listed: tasks for listed, tasks in meant.items() if len(tasks) > 1}
+    if several and terms.frozen_digest is not None:
+        said = "; ".join(f"{listed!r} means {named(several[listed])}" for listed in sorted(several)[:_SHOWN])
+        message = f"{numbered(len(several), 'id')} of the evaluation set cannot tell tasks of several domains: {said}"
+        hint = "list each with its domain, DOMAIN/TASK, and freeze the set anew"
+        yield Refusal(Reason.EVALUATION_CHANGED, message, hint, tuple(sorted(set(chain(*several.values())))))
 
 
 def _evaluation(terms: Terms) -> Iterator[Refusal]:
