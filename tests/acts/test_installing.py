@@ -247,6 +247,14 @@ def test_traces_that_installed_the_incumbent_are_flagged_until_it_is_evaluated_a
     assert bench.gate("desk_b").report["candidate"]["traces"] == fresh.report["incumbent"]["traces"]
 
 
+def test_what_a_newer_importer_makes_of_traces_that_installed_the_incumbent_is_not_fresh(bench: Bench) -> None:
+    bench.install()
+    again = [bench.read_anew(trace) for trace in bench.traces("desk_b")[:9]]
+    reused = bench.gate("desk_a").report["reused"]
+    assert set(again) < set(reused)
+    assert len(reused) == 16
+
+
 def anew() -> list[Any]:
     from .evaluated import runs
 

@@ -59,6 +59,15 @@ def test_a_task_retires_only_when_its_very_trace_was_taken(accepted: Shop) -> No
     assert (report.waiting, report.retired) == (("t-0",), ("t-1", "t-2"))
 
 
+def test_a_task_stays_retired_when_a_newer_importer_reads_its_record_anew(accepted: Shop) -> None:
+    accepted.set(("per_task: 1", "per_task: 3"))
+    accepted.export()
+    accepted.read_anew(accepted.ids()["t-0"])
+    report = made(accepted)
+    assert report.retired == ("t-0", "t-1", "t-2")
+    assert "t-0" not in names(report)
+
+
 def test_a_trace_that_was_taken_and_would_not_be_now_is_not_harvested(accepted: Shop) -> None:
     accepted.export()
     accepted.set(("tool_calls: [2, 60]", "tool_calls: [3, 60]"))

@@ -47,7 +47,7 @@ class Asked(NamedTuple):
 
     def means(self, row: TraceRow) -> bool:
         """Return whether a trace was made by this model, by name and, where the label has one, by revision."""
-        return self.label == row.model or (row.revision is not None and self.label == f"{row.model}@{row.revision}")
+        return self.label in (row.model, row.model_label)
 
 
 def accepted_model(corpus: Corpus) -> Asked | None:
@@ -84,13 +84,17 @@ class Evaluations:
 
     @cached_property
     def used(self) -> frozenset[str]:
-        """Ids of the traces on which decisions rest that installed a candidate: they were chosen for being good."""
-        return frozenset(
+        """Ids of the traces on which decisions rest that installed a candidate: they were chosen for being good.
+
+        What a newer importer made of the same records is the same runs, and none of it is fresh.
+        """
+        used = frozenset(
             trace
             for entry in self._corpus.decisions.history
             if entry.decision.kind == Kind.INSTALL
             for trace in (entry.decision.evidence or {}).get("accepted_traces") or ()
         )
+        return used | self._store.newer_readings(used)
 
     def cell(self, fingerprint: str, model: Asked) -> Cell:
         """Return the evaluation of a pair; what is left out of it is a finding.

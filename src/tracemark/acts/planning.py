@@ -5,7 +5,8 @@ training rows, and params.yaml says what is wanted. What follows from the counts
 
 Invariants:
 - a success counts only where an SFT export that is made now would take it, by the very filter of the export;
-- it is *harvested* when a recorded SFT export took that very trace, not when another of its task was taken;
+- it is *harvested* when a recorded SFT export took that very trace, or an older reading of its record, not when
+  another of its task was taken;
 - an attempt counts against a task only where the accepted model made it (any model, where none is accepted): what one
   model cannot do another may;
 - a task of the evaluation set is never listed.
@@ -155,6 +156,7 @@ def _counted(corpus: Corpus, store: Store) -> _Counts:
     with store.workspace() as folder, store.unchanging():
         seen = look(store, corpus, terms, folder)
         taken = {trace for note in store.annotations(KIND) for trace in note.value["value"]["traces"]}
+        taken |= store.newer_readings(taken)
         passed = {trace.id for trace in seen.judged.passed}
         store.require_true(seen.restated & passed)
         # what is retracted or superseded was no attempt at the task that others should pay for
@@ -176,9 +178,8 @@ def _count(counts: _Counts, state: State, passed: set[str], taken: set[str], mod
         counts.unnamed.append(TaskState("", row.domain, "", 1, int(trace in passed), 0))
         return
     task = row.task, row.domain or None
-    model = f"{row.model}@{row.revision}" if row.model and row.revision else row.model
     # a success counts whoever made it, as it does in an export; so it is an attempt as well
-    if trace in passed or (row.status != "error" and of_models(model, models)):
+    if trace in passed or (row.status != "error" and of_models(row.model_label, models)):
         counts.attempts[task] += 1
     counts.solved[task] += trace in passed
     counts.harvested[task] += trace in passed and trace in taken

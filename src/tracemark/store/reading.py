@@ -19,7 +19,7 @@ from tracemark.findings import Finding, finding
 from tracemark.store import deciding
 from tracemark.store import selection as choose
 from tracemark.store.catalogue import Apart, Catalogue, Plain, Restated, Stored
-from tracemark.store.inheriting import decided_for, inherited_from, inheriting
+from tracemark.store.inheriting import decided_for, inherited_from, inheriting, superseding
 from tracemark.store.layout import Layout, located
 from tracemark.store.row import trajectory_of, trajectory_slice
 from tracemark.store.segment import Location, read_line, read_lines
@@ -187,6 +187,10 @@ class Reading:
     def decided_for(self, decided: Collection[str], trace_id: str) -> set[str]:
         """Return the readings that stand for a trace, where a decision about it reaches none as they were decided."""
         return decided_for(self.catalogue, decided, trace_id)
+
+    def newer_readings(self, ids: Iterable[str]) -> frozenset[str]:
+        """Return the traces that supersede any of `ids`, directly or through others: the same runs, read anew."""
+        return frozenset().union(*superseding([self.catalogue], ids).values())
 
     def state(self, trace_id: str, decisions: Decisions = _NOTHING) -> State:
         """Return the present state of one trace.
