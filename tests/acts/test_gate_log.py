@@ -96,6 +96,64 @@ def test_numbers_that_were_forged_are_broken_where_the_report_is_at_hand(bench: 
     assert any("measured something else" in message for message in findings(bench, "evidence-broken"))
 
 
+def forge_subject(bench: Bench, kind: str, **subject: Any) -> None:
+    """Write the newest entry anew about something else, with the same evidence."""
+    path = bench.root / chain.NAME
+    *rest, line = path.read_bytes().splitlines(keepends=True)
+    members = json.loads(line)
+    del members["digest"]
+    members |= {"kind": kind, "subject": {**({} if kind != members["kind"] else members["subject"]), **subject}}
+    path.write_bytes(b"".join(rest) + encode(seal(Decision.model_validate(members))))
+
+
+def test_a_decision_about_another_candidate_than_its_report_is_broken(bench: Bench) -> None:
+    bench.install(out=bench.root / "reports" / "b.json")
+    forge_subject(bench, "install", harness=bench.fingerprint("desk_c"))
+    (message,) = findings(bench, "evidence-broken")
+    assert "its report judges another candidate" in message
+
+
+def test_a_rejection_of_another_candidate_than_its_report_is_broken(bench: Bench) -> None:
+    bench.install("desk_c", out=bench.root / "reports" / "c.json")
+    forge_subject(bench, "reject", candidate=bench.fingerprint("desk_b"))
+    (message,) = findings(bench, "evidence-broken")
+    assert "its report judges another candidate" in message
+
+
+def test_a_model_that_is_not_the_one_of_the_report_is_broken(bench: Bench) -> None:
+    bench.install_model(out=bench.root / "reports" / "m.json")
+    model = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["subject"]["model"]
+    forge_subject(bench, "install", model={**model, "revision": "7"})
+    (message,) = findings(bench, "evidence-broken")
+    assert "its report judges another candidate" in message
+
+
+def test_an_install_of_what_the_policy_rejected_is_broken_without_its_report(bench: Bench) -> None:
+    bench.install("desk_c")
+    model = dict.fromkeys(("revision", "chat_template", "tokenizer", "server", "sampling")) | {"name": "m"}
+    forge_subject(bench, "install", half="harness", harness=bench.fingerprint("desk_c"), model=model)
+    (message,) = findings(bench, "evidence-broken")
+    assert "what it measured is a reject by significant" in message
+
+
+def test_a_p_that_does_not_follow_from_the_tasks_is_broken_without_its_report(bench: Bench) -> None:
+    bench.install("desk_c")
+    measured = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]["measured"]
+    forge(bench, measured={**measured, "p": 0.001})
+    (message,) = findings(bench, "evidence-broken")
+    assert "its p does not follow from w and l" in message
+
+
+def test_another_policy_or_set_than_that_of_the_report_is_broken(bench: Bench) -> None:
+    bench.install(out=bench.root / "reports" / "b.json")
+    forge(bench, policy="cotrace", evaluation="e" * 64, candidates=1, reused=3)
+    assert [one.rpartition(": ")[2] for one in findings(bench, "evidence-broken")] == [
+        "its report was made by another policy",
+        "its report is of another evaluation set",
+        "its report counts other candidates or reused traces",
+    ]
+
+
 def test_evidence_that_no_gate_gives_is_broken(bench: Bench) -> None:
     bench.install()
     forge(bench, policy="by feel")

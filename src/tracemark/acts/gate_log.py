@@ -10,6 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import label
 from tracemark.model.decision import GateEvidence, Kind
 from tracemark.model.gate import GateReport
+from tracemark.stats.compare import sign_test
 from tracemark.store.disputes import stored_records
 from tracemark.store.layout import Layout
 
@@ -126,7 +128,9 @@ def _broken(entry: Entry, one: GateEvidence, report: GateReport | None) -> list[
     wrong = []
     if one.accepted_traces is not None and digest.of(sorted(one.accepted_traces)) != one.traces.candidate:
         wrong.append("its list of traces has not the digest that it names")
+    wrong += _unfounded(entry, one)
     if report is not None:
+        wrong += _of_something_else(entry, one, report)
         if (report.incumbent.digest, report.candidate.digest) != (one.traces.incumbent, one.traces.candidate):
             wrong.append("its report compares other traces than it names")
         if report.measured != one.measured:
@@ -139,6 +143,40 @@ def _broken(entry: Entry, one: GateEvidence, report: GateReport | None) -> list[
         finding("evidence-broken", entry.place, f"the {entry.decision.kind} of {entry.decision.time}: {one}")
         for one in dict.fromkeys(wrong)
     ]
+
+
+def _unfounded(entry: Entry, one: GateEvidence) -> list[str]:
+    """Return in what the measured numbers of a decision contradict themselves or it; no report is needed for that."""
+    wrong, told = [], one.measured
+    if not math.isclose(told.p, sign_test(told.w, told.l), rel_tol=1e-9):
+        wrong.append("its p does not follow from w and l")
+    says = told.policies.get(one.policy)
+    accepts = says is not None and says.accepts and all(condition.met for condition in told.conditions)
+    if accepts is not (entry.decision.kind == Kind.INSTALL):
+        wrong.append(f"what it measured is {'an accept' if accepts else 'a reject'} by {one.policy}")
+    return wrong
+
+
+def _of_something_else(entry: Entry, one: GateEvidence, report: GateReport) -> list[str]:
+    """Return in what a report is not the one of a decision."""
+    subject, half = entry.decision.subject, report.half
+    candidate, incumbent = (
+        {"harness": side.harness, "model": side.model.model_dump(mode="json")}
+        for side in (report.candidate, report.incumbent)
+    )
+    judged = {"half": half, **candidate}
+    if entry.decision.kind == Kind.REJECT:
+        judged = {"half": half, "candidate": candidate[half], "incumbent": incumbent[half]}
+    wrong = []
+    if judged != subject:
+        wrong.append("its report judges another candidate, or against another incumbent")
+    if report.policy != one.policy:
+        wrong.append("its report was made by another policy")
+    if report.terms.evaluation_digest != one.evaluation:
+        wrong.append("its report is of another evaluation set")
+    if (report.candidates, len(report.reused)) != (one.candidates, one.reused):
+        wrong.append("its report counts other candidates or reused traces")
+    return wrong
 
 
 def _lost(entry: Entry, traces: Iterable[str], stored: Mapping[str, bool] | None) -> list[Finding]:
