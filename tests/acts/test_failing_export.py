@@ -287,6 +287,29 @@ def test_a_rejected_candidate_has_a_log_of_its_own(failures: Shop) -> None:
     assert (report.left_out["other-harness"], added_up(manifest(folder))) == (0, report.traces)
 
 
+def test_a_cluster_of_a_candidates_log_is_the_one_that_list_and_show_tell_of(failures: Shop) -> None:
+    write_version(failures.root, "desk_c", extra="Be kind.")
+    failures.ingest([failed("c-0", "Error: it burns", extra="Be kind.")], "desk_c", "c")
+    for name in ("desk_b", "desk_c"):
+        reject(failures, name)
+    failures.enter("equivalent", {"fingerprints": [failures.fingerprint("desk_b"), failures.fingerprint("desk_c")]})
+    (candidate,) = export(failures).candidates
+    written = clusters(failures.root / "failures" / candidate["folder"])
+    assert sorted(one["traces"] for one in written) == [1, 2]
+    for name in ("desk_b", "desk_c"):
+        listed = failing.list_(failures.root, failing.FailureFilter(harness=name)).clusters
+        assert {(one["cluster"], one["traces"], one["share"]) for one in listed} == {
+            (one["cluster"], one["traces"], one["share"]) for one in written
+        }
+    for one in written:
+        shown = failing.show(failures.root, one["cluster"])
+        assert isinstance(shown, failing.ClusterShown)
+        assert (shown.traces, shown.representatives) == (one["traces"], one["representatives"])
+        by_trace = failing.show(failures.root, one["representatives"][0])
+        assert isinstance(by_trace, failing.TraceRouted)
+        assert by_trace.cluster == one["cluster"]
+
+
 def test_a_candidate_that_was_accepted_after_all_is_no_rejected_one(failures: Shop) -> None:
     reject(failures, "desk_b")
     failures.accept("desk_b")

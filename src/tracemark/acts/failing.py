@@ -18,7 +18,7 @@ from typing import Any
 from tracemark import engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failing_job import FAILURES, FILES, FailingJob, FailingResult, Spooled, examples, routed, work
-from tracemark.acts.failing_terms import ALL, Asking, Left, unfrozen
+from tracemark.acts.failing_terms import ALL, Asking, Left, logs_of, unfrozen
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import UnknownNameError, UsageError
 from tracemark.failures.cluster import Cluster, Clusters, cluster_id, sighting
@@ -258,12 +258,12 @@ def read_examples(spooled: Mapping[str, Spooled], cluster: Cluster) -> list[dict
 
 
 def _named(corpus: Corpus, name: str) -> frozenset[str | None]:
-    """Return the fingerprints that a name means: with that of the accepted harness come its equivalents."""
+    """Return the fingerprints that a name means: all that are in one log with it."""
     if name == NO_HARNESS:
         return frozenset({None})
     fingerprint = corpus.resolve(name).fingerprint
-    same = corpus.equivalents()
-    return frozenset(same if fingerprint in same else {fingerprint})
+    logs = logs_of(corpus)
+    return frozenset({fingerprint, *(other for other in logs if logs[other] == logs.get(fingerprint))})
 
 
 def _row(corpus: Corpus, clusters: Clusters, cluster: Cluster, alike: float | None) -> dict[str, Any]:

@@ -141,12 +141,12 @@ class Asking:
         """The log of each fingerprint whose traces are wanted; None when every trace is."""
         self._store = store
         self._evaluation = corpus.params.evaluation
-        self._same = dict.fromkeys(corpus.equivalents(), corpus.accepted)
+        # a cluster has the same id wherever it is told of
+        self._same = logs_of(corpus) if logs is None else logs
 
     def counted(self, fingerprint: str | None) -> str | None:
         """Return the harness under which failures of a harness are counted."""
-        log = (self.logs or {}).get(fingerprint or "")
-        return log or self._same.get(fingerprint or "", fingerprint)
+        return self._same.get(fingerprint or "", fingerprint)
 
     def reason(self, state: State) -> Left | None:
         """Return the first reason not to route a trace; None when there is none."""
