@@ -122,6 +122,16 @@ def test_what_an_install_does_to_the_training_set_is_told_and_comes_true(bench: 
     assert bench.export("exports/after").rows == told["rows_after"]
 
 
+def test_whoever_installs_what_the_pipeline_judges_is_told_to_take_it_out(bench: Bench) -> None:
+    left = "is no candidate then: take it out of params.yaml: gates.candidates"
+    assert left not in "\n".join(bench.install(dry_run=True).consequences_said)
+    bench.set(("    harness: []", "    harness: [desk_c, desk_b]"), ("    model: []", "    model: [m@2]"))
+    said = bench.install(dry_run=True).consequences_said
+    assert said[-1].startswith(f"'desk_b' {left}.harness, and run tracemark pipeline dvcfile")
+    assert left not in said[-2]
+    assert bench.install_model().consequences_said[-1].startswith(f"'m@2' {left}.model")
+
+
 def test_options_that_make_no_sense_together_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     base = ["--root", str(bench.root), "gate", "harness", "--candidate", "desk_b"]
     for options, said in (

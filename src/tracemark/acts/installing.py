@@ -72,7 +72,7 @@ class InstallAnswer(GateAnswer):
     consequences: dict[str, Any] | None
     """What the candidate does, or would do, to the training set as the accepted half; None unless it is accepted."""
     consequences_said: tuple[str, ...]
-    """The same in words."""
+    """The same in words, and what is to be done then."""
 
 
 def install_harness(
@@ -130,8 +130,21 @@ def _decide(
         entry=entry.digest if entry is not None else None,
         new_entry=new,
         consequences=would.as_json() if would is not None else None,
-        consequences_said=tuple(would.words()) if would is not None else (),
+        consequences_said=(*would.words(), *_no_candidate(corpus, judged)) if would is not None else (),
     )
+
+
+def _no_candidate(corpus: Corpus, judged: Judged) -> list[str]:
+    """Return what is left to do where the pipeline judges the candidate, which is compared with itself from now on."""
+    half, fingerprint = judged.report.half, judged.report.candidate.harness
+    listed: list[str] = getattr(corpus.params.gates.candidates, half)
+    names = {fingerprint, corpus.name_of(fingerprint)} if half == "harness" else {label(_half_of(judged, "candidate"))}
+    return [
+        f"{name!r} is no candidate then: take it out of params.yaml: gates.candidates.{half}, and run "
+        "tracemark pipeline dvcfile > dvc.yaml"
+        for name in listed
+        if name in names
+    ]
 
 
 @contextmanager

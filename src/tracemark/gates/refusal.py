@@ -148,7 +148,8 @@ def _nothing(sides: Sides, terms: Terms) -> Iterator[Refusal]:
         message = f"candidate and incumbent are one model, {new.model}"
     else:
         return
-    yield Refusal(Reason.NOTHING_TO_COMPARE, message, f"name another {terms.half.value} as the candidate")
+    hint = f"name another {terms.half.value} as the candidate, or none: in params.yaml: gates.candidates as well"
+    yield Refusal(Reason.NOTHING_TO_COMPARE, message, hint)
 
 
 def _not_the_pair(sides: Sides) -> Iterator[Refusal]:
