@@ -49,13 +49,18 @@ def test_calls_of_one_name_are_answered_in_order() -> None:
 
 def test_a_result_in_a_later_step_belongs_to_the_call_of_its_name() -> None:
     def answered(seen: str, source: str = "system", name: str = "c") -> Line:
-        result = {"source_call_id": name, "content": seen}
+        # what a result of another step answers stands beside it: in ATIF it can name none but its own step's calls
+        result = {"content": seen, "extra": {"original_call_id": name}}
         return {"source": source, "message": "", "observation": {"results": [result]}}
 
     asked = call("book", {"train_id": "IC-7"}), call("book", {"train_id": "IC-8"})
     found = events_of(line(asked[0], answered("Error: sold out"), asked[1], answered("booked", "user")))
     assert [(event.step, event.call, event.tool) for event in found] == [(3, "c", "book"), (5, "c", "book")]
     assert [event.command for event in found] == ['{"train_id":"IC-7"}', '{"train_id":"IC-8"}']
+    # nor is it what a call of its own step was answered
+    both = call("book", {"train_id": "IC-9"}, name="d") | {"observation": answered("Error: sold out")["observation"]}
+    (other_one,) = events_of(line(asked[0], both))
+    assert (other_one.call, other_one.command) == ("c", '{"train_id":"IC-7"}')
     # a call that is yet to come is not what it answers, and neither is one of another name
     early, other = events_of(line(answered("Error: sold out"), asked[0], answered("Error: no", name="d")))
     assert (early.tool, other.tool) == (None, None)

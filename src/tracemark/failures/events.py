@@ -3,7 +3,7 @@
 Invariants:
 - an event is a result that was really given: a call without one proves nothing, neither failure nor recovery;
 - results belong to calls by name, those without a name to the calls of their step without an answer in order, and what
-  is left over to no call; a name that no call of the step has is that of the last call before it;
+  is left over to no call; where an importer found a name that no call of the step has, it is the last such call before;
 - steps copied from another trajectory tell of that one and give no events here; embedded sub-agents are not entered.
 """
 
@@ -101,11 +101,11 @@ def _add(
 ) -> None:
     """Add the events of one step; `called` gives the call of an earlier one by its name."""
     index = step["step_id"]
-    if len(calls) == 1 == len(results) and results[0].get("source_call_id") in (None, calls[0]["tool_call_id"]):
+    if len(calls) == 1 == len(results) and results[0].get("source_call_id") == calls[0]["tool_call_id"]:
         events.append(_event(index, calls[0], results[0]))
         return
     for own, result in _paired(calls, results):
-        call = called(result.get("source_call_id")) if own is None else own
+        call = called(_original_name(result)) if own is None else own
         events.append(_event(index, call, result) if call is not None else _without_call(step, result))
 
 
@@ -145,7 +145,7 @@ def _paired(
     for result in results:
         name = result.get("source_call_id")
         if name is None:
-            yield next(unnamed, None), result
+            yield None if _original_name(result) else next(unnamed, None), result
             continue
         if waiting.get(name):
             # several calls of one name are answered in order, and what is left over belongs to the last of them
@@ -178,6 +178,13 @@ def _without_call(step: Mapping[str, Any], result: Mapping[str, Any]) -> Event:
     family = family_of(None, _NO_ARGUMENTS, script)
     empty = said.hidden or not text.strip()
     return Event(step["step_id"], None, None, family, script or "", said.error, empty, family)
+
+
+def _original_name(result: Mapping[str, Any]) -> str | None:
+    """Return the name of a call of another step that a result was recorded to answer; None when there is none."""
+    extra = result.get("extra")
+    name = extra.get("original_call_id") if isinstance(extra, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _recorded(result: Mapping[str, Any]) -> str | None:
