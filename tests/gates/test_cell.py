@@ -99,7 +99,8 @@ def test_fresh_attempts_are_taken_alone_only_where_they_are_a_whole_evaluation()
 def test_candidates_are_counted_by_what_makes_them_one() -> None:
     made = [*attempts({"t": 1}, 2), *attempts({"t": 1}, 2, NEW), *attempts({"t": 1}, 2, NEW, TUNED)]
     made += attempts({"t": 1}, 2, fingerprint=None)
-    assert distinct_harnesses(made, OLD) == 1
-    assert distinct_harnesses(made, "tm1:" + "f" * 64) == 2
+    under = [one.fingerprint for one in made]
+    assert distinct_harnesses(under, OLD) == 1
+    assert distinct_harnesses(under, "tm1:" + "f" * 64) == 2
     assert distinct_models(made, BASE) == 1
     assert distinct_models(made, Model("desk-agent")) == 0

@@ -125,12 +125,9 @@ class Evaluations:
     def harness_candidates(self, incumbent: str, model: Asked) -> int:
         """Return how many harnesses but the incumbent have evaluation traces that count, made by a model."""
         same = self._same(incumbent)
-        made = (
-            Attempt(trace="", task="", attempt=None, status="", fingerprint=same.get(one.fingerprint, one.fingerprint))
-            for one in self._counted()
-            if one.fingerprint is not None and model.means(one)
-        )
-        return distinct_harnesses(made, incumbent)
+        rows = (state.row for state in self.states if why_left_out(state) is None)
+        made = (row.fingerprint for row in rows if model.means(row))
+        return distinct_harnesses((same.get(one or "", one) for one in made), incumbent)
 
     def model_candidates(self, incumbent: Model, fingerprint: str) -> int:
         """Return how many models but the incumbent have evaluation traces that count, made under a harness."""
@@ -142,9 +139,6 @@ class Evaluations:
         """Return every model that a name means, as its evaluation traces that count name it, under any harness."""
         states = [one for one in self.states if why_left_out(one) is None and model.means(one.row)]
         return {attempt.model for attempt in self._attempts(states, "")}
-
-    def _counted(self) -> Iterator[TraceRow]:
-        return (state.row for state in self.states if why_left_out(state) is None)
 
     def _belongs(self, row: TraceRow, fingerprint: str) -> bool:
         if row.fingerprint is not None:

@@ -7,8 +7,8 @@ Invariants:
 - a success counts only where an SFT export that is made now would take it, by the very filter of the export;
 - it is *harvested* when a recorded SFT export took that very trace, or an older reading of its record, not when
   another of its task was taken;
-- an attempt counts against a task only where the accepted model made it (any model, where none is accepted): what one
-  model cannot do another may;
+- an attempt counts against a task only where the accepted model made it (where none is accepted, a model whose traces
+  an export takes): what one model cannot do another may;
 - a task of the evaluation set is never listed.
 """
 
@@ -67,7 +67,8 @@ class PlanReport(Report):
     harness: str | None
     """Its label; None when no known harness version has the fingerprint."""
     model: str | None
-    """The accepted model, `NAME` or `NAME@REVISION`; None when none is accepted, then attempts of all models count."""
+    """The accepted model, `NAME` or `NAME@REVISION`; None when none is accepted; then attempts of every model count
+    whose traces an export takes."""
     runs: int
     """Runs in the list: the attempts of its tasks together."""
     rows: int

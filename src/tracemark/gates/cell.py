@@ -235,9 +235,15 @@ def _scored(attempts: Iterable[Attempt]) -> Counter[str]:
     return Counter(one.task for one in attempts if one.status in SCORED)
 
 
-def distinct_harnesses(attempts: Iterable[Attempt], incumbent: str) -> int:
-    """Return how many harnesses other than the incumbent made evaluation traces; unstamped ones are of none."""
-    return len({one.fingerprint for one in attempts} - {None, incumbent})
+def distinct_harnesses(fingerprints: Iterable[str | None], incumbent: str) -> int:
+    """Return how many harnesses other than the incumbent made evaluation traces.
+
+    Args:
+        fingerprints: the harness under which each trace counts, those of the incumbent's equivalents replaced by its
+            own; None where none is known, which is of no harness.
+        incumbent: the accepted harness.
+    """
+    return len({*fingerprints} - {None, incumbent})
 
 
 def distinct_models(attempts: Iterable[Attempt], incumbent: Model) -> int:

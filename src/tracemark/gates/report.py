@@ -43,7 +43,7 @@ from tracemark.stats.passing import Figure
 NOISE_METHOD = "exact, by convolution over tasks of two draws from the incumbent's own rates"
 """How the noise floor of a report was computed."""
 
-_SHORT = len("tm1:") + 12
+_SHORT = len(digest.FINGERPRINT_PREFIX) + 12
 _SHOWN = 10
 
 
@@ -326,7 +326,6 @@ def _notes(report: GateReport) -> Iterator[str]:
         yield "the evaluation set was not frozen, so whether it changed is not known"
     if any(name.endswith("(no version)") for name in (*report.incumbent.graders, *report.candidate.graders)):
         yield "graders of unrecorded version judged: whether they are the same is not known"
-    measured = report.measured
     for side, figures in (
         ("incumbent", measured and measured.incumbent),
         ("candidate", measured and measured.candidate),
