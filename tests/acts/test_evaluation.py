@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracemark.acts import decisions, equivalence
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.evaluation import Asked, Evaluations, named_model
+from tracemark.acts.evaluation import AskedModel, Evaluations, named_model
 from tracemark.gates.cell import Cell, Model
 
 from .conftest import CLOCK
@@ -14,7 +14,7 @@ from .evaluated import TASKS, Bench, run
 def cell(bench: Bench, harness: str = "desk_b", model: str = "m@1") -> tuple[Cell, dict[str, str]]:
     with open_store(bench.root) as store, store.unchanging():
         found = Evaluations(Corpus(bench.root), store)
-        made = found.cell(bench.fingerprint(harness), Asked(model))
+        made = found.cell(bench.fingerprint(harness), AskedModel(model))
     return made, {one.message.partition(":")[0].rpartition(" are ")[2]: one.code for one in found.findings}
 
 

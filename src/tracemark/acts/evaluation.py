@@ -37,7 +37,7 @@ LEFT_OUT = {
 """Why a trace is not counted, in the order in which reasons are looked for, with the code of the finding."""
 
 
-class Asked(NamedTuple):
+class AskedModel(NamedTuple):
     """A model as it was asked for."""
 
     label: str
@@ -50,10 +50,10 @@ class Asked(NamedTuple):
         return self.label in (row.model, row.model_label)
 
 
-def accepted_model(corpus: Corpus) -> Asked | None:
+def accepted_model(corpus: Corpus) -> AskedModel | None:
     """Return the accepted model as the ledger has it; None when none is accepted."""
     label, model = corpus.params.accepted.model, corpus.decisions.model
-    return None if label is None or model is None else Asked(label, Model(**model))
+    return None if label is None or model is None else AskedModel(label, Model(**model))
 
 
 class Evaluations:
@@ -96,7 +96,7 @@ class Evaluations:
         )
         return used | self._store.newer_readings(used)
 
-    def cell(self, fingerprint: str, model: Asked) -> Cell:
+    def cell(self, fingerprint: str, model: AskedModel) -> Cell:
         """Return the evaluation of a pair; what is left out of it is a finding.
 
         Traces on which a decision rests that installed the pair give way to a whole evaluation that is not that one.
@@ -122,7 +122,7 @@ class Evaluations:
         components = dict(harness.identity.components) if harness is not None else None
         return Cell.of(Pair(fingerprint, model.claimed or _claimed(model.label, attempts)), attempts, components)
 
-    def harness_candidates(self, incumbent: str, model: Asked) -> int:
+    def harness_candidates(self, incumbent: str, model: AskedModel) -> int:
         """Return how many harnesses but the incumbent have evaluation traces that count, made by a model."""
         same = self._same(incumbent)
         rows = (state.row for state in self.states if why_left_out(state) is None)
@@ -135,7 +135,7 @@ class Evaluations:
         states = [one for one in self.states if why_left_out(one) is None and one.row.fingerprint in group]
         return distinct_models(self._attempts(states, fingerprint), incumbent)
 
-    def models(self, model: Asked) -> set[Model]:
+    def models(self, model: AskedModel) -> set[Model]:
         """Return every model that a name means, as its evaluation traces that count name it, under any harness."""
         states = [one for one in self.states if why_left_out(one) is None and model.means(one.row)]
         return {attempt.model for attempt in self._attempts(states, "")}
@@ -157,7 +157,7 @@ class Evaluations:
             one = self._known[state.trace_id]
             yield one._replace(fingerprint=same.get(one.fingerprint or "", one.fingerprint))
 
-    def _note(self, left: Mapping[str, list[str]], fingerprint: str, model: Asked) -> None:
+    def _note(self, left: Mapping[str, list[str]], fingerprint: str, model: AskedModel) -> None:
         name = self._corpus.name_of(fingerprint) or fingerprint
         for reason, code in LEFT_OUT.items():
             if traces := left.get(reason):

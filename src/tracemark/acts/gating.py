@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.evaluation import Asked, Evaluations, accepted_model
+from tracemark.acts.evaluation import AskedModel, Evaluations, accepted_model
 from tracemark.acts.export import require_whole
 from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.leaks import leaks
@@ -95,7 +95,7 @@ class Judged(NamedTuple):
     """The comparison."""
     report: GateReport
     """Its stored form."""
-    model: Asked | None
+    model: AskedModel | None
     """The other half, where a harness was judged; None where a model was."""
     findings: tuple[Finding, ...]
     """What was left out, and what a reader should know."""
@@ -164,7 +164,7 @@ def gate_attribute(root: Path, harness: str, model: str, out: Path | None = None
     corpus = Corpus(root)
     with judging(corpus, out) as store:
         old, incumbent = require_pair(corpus)
-        new, asked = corpus.resolve(harness), Asked(model)
+        new, asked = corpus.resolve(harness), AskedModel(model)
         found = Evaluations(corpus, store)
         cells = Four(
             found.cell(old, incumbent),
@@ -223,7 +223,7 @@ def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
     accepted, asked = require_pair(corpus)
     found = Evaluations(corpus, store)
     incumbent = found.cell(accepted, asked)
-    cell = found.cell(accepted, Asked(candidate))
+    cell = found.cell(accepted, AskedModel(candidate))
     number = max(1, found.model_candidates(incumbent.pair.model, accepted))
     terms, notes = _terms(corpus, store, Half.MODEL, found, number)
     comparison = _compared(corpus, incumbent, cell, terms)
@@ -244,7 +244,7 @@ def answer_members(corpus: Corpus, judged: Judged, out: Path | None) -> dict[str
     }
 
 
-def require_pair(corpus: Corpus) -> tuple[str, Asked]:
+def require_pair(corpus: Corpus) -> tuple[str, AskedModel]:
     """Return the accepted pair.
 
     Raises:
@@ -272,10 +272,10 @@ def _require_harness(corpus: Corpus) -> str:
     return corpus.accepted
 
 
-def _model_asked(corpus: Corpus, model: str | None) -> Asked:
+def _model_asked(corpus: Corpus, model: str | None) -> AskedModel:
     accepted = accepted_model(corpus)
     if model is not None and (accepted is None or model != accepted.label):
-        return Asked(model)
+        return AskedModel(model)
     if accepted is None:
         raise UsageError(
             "no model is accepted, so it is not known whose evaluations are compared",

@@ -14,7 +14,7 @@ from typing import Any
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.decisions import turn
-from tracemark.acts.evaluation import Asked, Evaluations, as_half, named_model
+from tracemark.acts.evaluation import AskedModel, Evaluations, as_half, named_model
 from tracemark.acts.gating import evaluation_digest
 from tracemark.clock import Clock
 from tracemark.durable import own_file
@@ -133,7 +133,7 @@ def _evaluated(corpus: Corpus, name: str) -> set[Model]:
     """Return every model that a name means, as its evaluation traces name it."""
     try:
         with open_store(corpus.root) as store, store.unchanging():
-            return Evaluations(corpus, store).models(Asked(name))
+            return Evaluations(corpus, store).models(AskedModel(name))
     except NoStoreError:
         return set()
 
