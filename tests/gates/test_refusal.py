@@ -56,7 +56,10 @@ def test_attempts_without_a_verdict_beside_a_whole_evaluation_are_not_passed_ove
     beside = attempts({"desk/a": 0}, 5, NEW)[4:]
     (refusal,) = found(INCUMBENT, new([*MADE, *(one._replace(status="unknown") for one in beside)]), attempts=4)
     assert (refusal.reason, refusal.tasks) == (Reason.ATTEMPTS_UNEQUAL, ("desk/a",))
-    assert "1 attempt of the candidate without a verdict" in refusal.message
+    assert "the candidate has 1 attempt without a verdict beside the 4 asked for, at 1 task" in refusal.message
+    assert refusal.hint.endswith(
+        f"tracemark retract TRACE --reason TEXT for what was no attempt: {beside[0].trace[:12]}"
+    )
     # the very attempt has a verdict in another trace
     judged = [one._replace(status="unknown", trace="f" * 64) for one in MADE if one.task == "desk/a"][:1]
     assert found(INCUMBENT, new([*MADE, *judged]), attempts=4) == ()
@@ -181,6 +184,7 @@ def test_an_attempt_without_a_verdict_is_missing() -> None:
     (refusal,) = found(INCUMBENT, new(changed(MADE, "desk/a", 2, status="unknown")), attempts=4)
     assert refusal.reason is Reason.ATTEMPTS_MISSING
     assert "what has no verdict counts as missing, 1 attempt" in refusal.message
+    assert refusal.hint.startswith("have judged or retract what has no verdict, then run what")
     assert refusal.rerun == (Rerun("candidate", "desk/a", 2, None),)
 
 

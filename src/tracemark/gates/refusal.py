@@ -17,8 +17,7 @@ from tracemark.gates.cell import SCORED, WORDS, Attempt, Cell, TaskTally, differ
 from tracemark.gates.terms import Half, Terms, covers
 
 _SHOWN = 5
-_DIGITS = 12
-_SHORT = len("tm1:") + _DIGITS
+_DIGITS, _SHORT = 12, len("tm1:") + 12
 
 
 class Reason(StrEnum):
@@ -258,10 +257,12 @@ def _missing(sides: Sides, terms: Terms) -> Iterator[Refusal]:
             f"the {side} lacks {numbered(sum(lacking.values()), 'attempt')} at {numbered(len(lacking), 'task')}, where "
             f"each must have {number}: {named(lacking)}"
         )
+        hint = "run what the re-run list names"
         if unjudged:
             message += f"; what has no verdict counts as missing, {numbered(unjudged, 'attempt')}"
+            hint = f"have judged or retract what has no verdict, then {hint}"
         rerun = tuple(one for task, lacks in sorted(lacking.items()) for one in _absent(side, cell, task, lacks))
-        yield Refusal(Reason.ATTEMPTS_MISSING, message, "run what the re-run list names", tuple(sorted(lacking)), rerun)
+        yield Refusal(Reason.ATTEMPTS_MISSING, message, hint, tuple(sorted(lacking)), rerun)
 
 
 def _filled(tally: TaskTally | None) -> int:
@@ -311,13 +312,13 @@ def _never_judged(sides: Sides, terms: Terms) -> Iterator[Refusal]:
         whole = (task for task, tally in cell.tally(number).items() if _filled(tally) >= number)
         beside = {task: found for task in whole if (found := never_judged(cell.by_task[task]))}
         if beside:
-            count = sum(map(len, beside.values()))
+            traces = sorted(one.trace[:_DIGITS] for one in chain.from_iterable(beside.values()))
             message = (
-                f"beside the {number} asked for there {'is' if count == 1 else 'are'} {numbered(count, 'attempt')} of "
-                f"the {side} without a verdict at {numbered(len(beside), 'task')}: {named(beside)}"
+                f"the {side} has {numbered(len(traces), 'attempt')} without a verdict beside the {number} asked for, "
+                f"at {numbered(len(beside), 'task')}: {named(beside)}"
             )
-            hint = "have them judged; retract what was no attempt, and say why"
-            yield Refusal(Reason.ATTEMPTS_UNEQUAL, message, hint, tuple(sorted(beside)))
+            hint = "have them judged, or tracemark retract TRACE --reason TEXT for what was no attempt: "
+            yield Refusal(Reason.ATTEMPTS_UNEQUAL, message, hint + ", ".join(traces[:_SHOWN]), tuple(sorted(beside)))
 
 
 def _duplicates(sides: Sides) -> Iterator[Refusal]:
@@ -388,8 +389,8 @@ def _ambiguous(sides: Sides, terms: Terms) -> Iterator[Refusal]:
 
 
 def _evaluation(terms: Terms) -> Iterator[Refusal]:
-    if terms.frozen_digest is not None and terms.evaluation_digest != terms.frozen_digest:
-        now, then = terms.evaluation_digest or "", terms.frozen_digest
+    now, then = terms.evaluation_digest or "", terms.frozen_digest
+    if then is not None and now != then:
         message = f"the evaluation set has digest {now[:_DIGITS]}, and was frozen as {then[:_DIGITS]}"
         hint = "undo the change, or freeze the set anew: earlier decisions then rest on another set"
         yield Refusal(Reason.EVALUATION_CHANGED, message, hint)
