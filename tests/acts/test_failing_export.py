@@ -318,6 +318,32 @@ def test_a_candidate_that_was_accepted_after_all_is_no_rejected_one(failures: Sh
     assert tasks(failures.root / "failures") == {"b-0", "b-1"}
 
 
+def test_a_candidate_that_was_accepted_before_it_was_rejected_is_a_rejected_one(failures: Shop) -> None:
+    failures.accept("desk_b")
+    failures.accept()
+    assert export(failures).candidates == []
+    reject(failures, "desk_b")
+    assert [one["harness"] for one in export(failures).candidates] == ["desk_b"]
+
+
+@pytest.mark.parametrize("kind", ["install", "roll-back"])
+def test_a_candidate_that_was_installed_or_gone_back_to_is_no_rejected_one(failures: Shop, kind: str) -> None:
+    entry = reject(failures, "desk_b")
+    decided = {"harness": failures.fingerprint("desk_b"), "model": None}
+    failures.enter(kind, decided | ({"half": "harness"} if kind == "install" else {"to": entry}))
+    # the accepted harness is another one by now
+    failures.enter("accept", {"harness": failures.fingerprint("desk_a"), "label": "desk_a"})
+    assert export(failures).candidates == []
+
+
+def test_a_rejected_model_is_no_rejected_harness(failures: Shop) -> None:
+    model = dict.fromkeys(("revision", "chat_template", "tokenizer", "server", "sampling"))
+    halves = {"candidate": {"name": "m-2", **model}, "incumbent": {"name": "m-1", **model}}
+    failures.enter("reject", {"half": "model", **halves})
+    report = export(failures)
+    assert (report.candidates, report.rows["failures.jsonl"]) == ([], 5)
+
+
 def test_failures_of_an_equivalent_harness_count_as_those_of_the_accepted_one(failures: Shop) -> None:
     reject(failures, "desk_b")
     failures.enter("equivalent", {"fingerprints": [failures.fingerprint(), failures.fingerprint("desk_b")]})
