@@ -40,7 +40,7 @@ def test_a_cost_is_the_runs_own_total_else_the_sum_of_its_steps_and_never_a_gues
 def test_the_model_half_is_all_that_a_run_says_of_its_model() -> None:
     run = {
         "model": {"name": "m", "revision": "1", "chat_template": "t", "tokenizer": "o", "server": "s"},
-        "sampling": {"top_p": 1, "temperature": 0.5},
+        "sampling": {"top_p": 1, "temperature": 0.5, "seed": 7},
     }
     assert model_of(run) == Model("m", "1", "t", "o", "s", '{"temperature":0.5,"top_p":1}')
-    assert model_of({}) == model_of({"sampling": {}}) == Model()
+    assert model_of({}) == model_of({"sampling": {}}) == model_of({"sampling": {"seed": 7}}) == Model()

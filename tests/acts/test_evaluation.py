@@ -94,3 +94,15 @@ def test_a_cell_of_nothing_claims_what_the_label_says(bench: Bench) -> None:
     made, _ = cell(bench, model="who@7")
     assert made.pair.model == named_model("who@7") == Model("who", "7")
     assert [named_model(one) for one in ("who", "who@", "@7")] == [Model("who"), Model("who@"), Model("@7")]
+
+
+def test_attempts_with_a_seed_of_their_own_are_of_one_model(bench: Bench) -> None:
+    status = ("failure", "success")
+    made = [
+        run(task, "desk_a", "m@9", number, status[number], sampling={"temperature": 1, "seed": number})
+        for task in TASKS
+        for number in range(2)
+    ]
+    bench.store("desk_a", made)
+    found, _ = cell(bench, "desk_a", "m@9")
+    assert found.models == (Model("m", "9", sampling='{"temperature":1}'),)

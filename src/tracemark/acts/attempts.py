@@ -63,9 +63,12 @@ def attempts_of(store: Store, states: Iterable[State], same: Mapping[str, str]) 
 
 
 def model_of(run: Mapping[str, Any]) -> Model:
-    """Return the model half of a run, with its sampling parameters as text; None in it is what nobody says."""
+    """Return the model half of a run, with its sampling parameters as text; None in it is what nobody says.
+
+    A seed among the parameters is the attempt's own and no part of a model: it says which draw is made, not of what.
+    """
     said = run.get("model") or {}
-    sampling = run.get("sampling")
+    sampling = {name: value for name, value in (run.get("sampling") or {}).items() if name != "seed"}
     return Model(
         **{name: _text(said.get(name)) for name in _NAMED},
         sampling=digest.canonical(sampling).decode("utf-8") if sampling else None,

@@ -45,7 +45,7 @@ class Model(NamedTuple):
     server: str | None = None
     """The serving program and its reply parser."""
     sampling: str | None = None
-    """The sampling parameters as canonical JSON text."""
+    """The sampling parameters as canonical JSON text, their seed apart."""
 
     def __str__(self) -> str:
         """Return `NAME@REVISION`, or as much of it as is known."""

@@ -41,7 +41,7 @@ class ModelOf(Value):
     server: str | None
     """The serving program and its reply parser."""
     sampling: str | None
-    """The sampling parameters as canonical JSON text."""
+    """The sampling parameters as canonical JSON text, their seed apart."""
 
 
 class Evaluated(Value):
