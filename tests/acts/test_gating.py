@@ -95,6 +95,15 @@ def test_candidates_that_were_evaluated_on_the_set_are_counted(bench: Bench) -> 
     assert bench.gate().report["candidates"] == 2
 
 
+def test_a_candidate_is_counted_also_when_its_evaluation_was_retracted(bench: Bench) -> None:
+    for harness, model in (("desk_c", "m@1"), ("desk_a", "m@2")):
+        for trace in bench.traces(harness, model):
+            decisions.retract(bench.root, trace, "it was no better", CLOCK)
+    assert bench.gate().report["candidates"] == 2
+    bench.evaluate("desk_a", "m@3", ALL)
+    assert gating.gate_model(bench.root, "m@3").report["candidates"] == 2
+
+
 def test_the_four_pairs_say_what_each_half_brings(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     code, said = answered(bench, capsys, "attribute", "--harness", "desk_b", "--model", "m@2")
     assert code == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.gates.evaluations import NEW, OLD, attempts, cell, changed, of
 from tracemark.gates.cell import Attempt
-from tracemark.gates.compare import Comparison, Measured, Met, compare
+from tracemark.gates.compare import Comparison, Measured, Met, compare, decide
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
 from tracemark.stats.compare import sign_test
 from tracemark.stats.counts import Counts
@@ -276,3 +276,10 @@ def test_a_comparison_of_102_tasks_and_20_attempts_is_made() -> None:
     after = {task: min(20, count + 1) for task, count in before.items()}
     found = measured(before, after, 20)
     assert (len(found.ups), len(found.downs), len(found.incumbent.reliability)) == (98, 0, 20)
+
+
+def test_a_p_at_the_very_level_is_accepted() -> None:
+    assert [decide(5, 0, 1 / 32, level, clean=True)[Policy.SIGNIFICANT].accepted for level in (1 / 32, 1 / 33)] == [
+        True,
+        False,
+    ]

@@ -76,6 +76,18 @@ def test_a_number_is_the_same_attempt_as_a_text_of_it() -> None:
     assert again.made["desk/a"] == 4
 
 
+def test_attempts_that_agree_with_one_another_and_not_with_what_is_claimed_are_no_pair() -> None:
+    claimed = BASE._replace(sampling="{}")
+    both = (of(attempts(EACH, 4), OLD, claimed), of(MADE, NEW, claimed))
+    assert reasons(*both) == ["not-the-pair", "not-the-pair"]
+
+
+def test_a_task_that_the_candidate_alone_lacks_is_listed_to_be_run() -> None:
+    less = new([one for one in MADE if one.task != "desk/b"])
+    refused = {one.reason: one for one in found(INCUMBENT, less, attempts=4)}
+    assert refused[Reason.ATTEMPTS_MISSING].rerun == tuple(Rerun("candidate", "desk/b", at, None) for at in range(4))
+
+
 def test_a_half_is_not_compared_with_itself() -> None:
     assert "nothing-to-compare" in reasons(INCUMBENT, INCUMBENT)
     assert "one model, desk-agent@base" in found(INCUMBENT, CANDIDATE, half=Half.MODEL)[0].message

@@ -117,6 +117,14 @@ def test_words_tell_what_weakens_the_answer() -> None:
     assert "frozen" not in quiet
 
 
+def test_a_noise_floor_of_none_but_settled_tasks_is_not_told_as_a_fact() -> None:
+    settled = {task: 4 * (number % 2) for number, task in enumerate(BEFORE)}
+    lines = words(stored(compare(cell(settled, 4), cell(AFTER, 4, NEW), Terms(Half.HARNESS))))
+    assert not any("identical candidate" in line for line in lines)
+    assert any("too little was seen of the noise" in line for line in lines)
+    assert not any("too little was seen" in line for line in words(report()))
+
+
 def test_graders_of_unrecorded_version_are_told() -> None:
     grader = ("desk-checks", None)
     made = stored(compare(cell(BEFORE, 4, grader=grader), cell(AFTER, 4, NEW, grader=grader), Terms(Half.HARNESS)))
@@ -160,11 +168,12 @@ def four(both: Cell) -> Four:
 
 def test_an_attribution_is_told_with_its_intervals_and_read_back() -> None:
     found = attributed(attribute(four(cell(AFTER, 4, NEW, TUNED)), Terms(Half.HARNESS)))
+    none = "(no interval: all tasks differ by the same)"
     assert attribution_words(found) == [
         "of 12 tasks an average run solves 6; with the new harness 8, with the new model 6, with both 8",
         "the new harness brings +2 (+0.76 to +3.24) with the old model, +2 (+0.76 to +3.24) with the new one",
-        "the new model brings +0 (+0.00 to +0.00) under the old harness, +0 (+0.00 to +0.00) under the new one",
-        "the interaction is +0 (+0.00 to +0.00)",
+        f"the new model brings +0 {none} under the old harness, +0 {none} under the new one",
+        f"the interaction is +0 {none}",
         "intervals at 95%: Student's t over the tasks' paired differences of scores",
     ]
     written = digest.canonical(found.model_dump(mode="json"))

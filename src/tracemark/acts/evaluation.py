@@ -36,6 +36,9 @@ LEFT_OUT = {
 }
 """Why a trace is not counted, in the order in which reasons are looked for, with the code of the finding."""
 
+_TRIED = (None, "retracted")
+"""Of `why_left_out`, what does not hide that a candidate was tried."""
+
 
 class AskedModel(NamedTuple):
     """A model as it was asked for."""
@@ -123,16 +126,19 @@ class Evaluations:
         return Cell.of(Pair(fingerprint, model.claimed or _claimed(model.label, attempts)), attempts, components)
 
     def harness_candidates(self, incumbent: str, model: AskedModel) -> int:
-        """Return how many harnesses but the incumbent have evaluation traces that count, made by a model."""
+        """Return how many harnesses but the incumbent have evaluation traces, made by a model.
+
+        Retracted ones are among them: that a candidate was tried is not undone by retracting what came of it.
+        """
         same = self._same(incumbent)
-        rows = (state.row for state in self.states if why_left_out(state) is None)
+        rows = (state.row for state in self.states if why_left_out(state) in _TRIED)
         made = (row.fingerprint for row in rows if model.means(row))
         return distinct_harnesses((same.get(one or "", one) for one in made), incumbent)
 
     def model_candidates(self, incumbent: Model, fingerprint: str) -> int:
-        """Return how many models but the incumbent have evaluation traces that count, made under a harness."""
+        """Return how many models but the incumbent have evaluation traces, retracted ones too, made under a harness."""
         group = self._corpus.decisions.equivalent_to(fingerprint)
-        states = [one for one in self.states if why_left_out(one) is None and one.row.fingerprint in group]
+        states = [one for one in self.states if why_left_out(one) in _TRIED and one.row.fingerprint in group]
         return distinct_models(self._attempts(states, fingerprint), incumbent)
 
     def models(self, model: AskedModel) -> set[Model]:

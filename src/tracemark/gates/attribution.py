@@ -8,8 +8,8 @@ With J the sum of the tasks' scores (how many tasks an average run solves):
 
 Intervals are Student's t over tasks: each effect is a difference of scores of each task, tasks are taken as a sample of
 those that could have been asked, and the interval of their sum is n times (mean ± t · s / √n) with n - 1 degrees of
-freedom. What one task's attempts scatter is part of s. With one task there is no s and no interval; where all tasks
-differ by the same the interval is that one number.
+freedom. What one task's attempts scatter is part of s. With one task there is no s and no interval; and none either
+where all tasks differ by the same: an interval of one number would claim to be certain.
 """
 
 from __future__ import annotations
@@ -160,6 +160,8 @@ def summed(differences: list[float], level: float) -> Effect:
     number, total = len(differences), math.fsum(differences)
     if number < 2:
         return Effect(total, None, "one task shows nothing of how tasks differ")
+    if min(differences) == max(differences):
+        return Effect(total, None, "all tasks differ by the same")
     half = student_quantile((1 + level) / 2, number - 1) * stdev(differences) * math.sqrt(number)
     middle = number * fmean(differences)
     return Effect(total, Interval(middle - half, middle + half), None)

@@ -275,7 +275,12 @@ def _rest(report: GateReport) -> Iterator[str]:
         yield f"{policy}{decides}: {'accept' if says.accepts else 'reject'}, {says.reason}"
     for condition in measured.conditions:
         yield f"condition {condition.name}: {'met' if condition.met else 'not met'}, {condition.reason}"
-    if measured.noise.promoted is not None:
+    if measured.noise.promoted == 0:
+        yield (
+            "no task succeeded in some of the incumbent's attempts and failed in others: a noise floor of 0 then says "
+            "that too little was seen of the noise, not that there is none"
+        )
+    elif measured.noise.promoted is not None:
         yield f"w > l alone promotes an identical candidate in {measured.noise.promoted:.0%} of cases here"
     before, after = measured.incumbent, measured.candidate
     yield f"tasks solved by an average run: {_tasks(before.score)} before, {_tasks(after.score)} after"
