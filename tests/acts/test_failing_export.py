@@ -235,6 +235,7 @@ def test_the_manifest_adds_up_to_the_store(failures: Shop) -> None:
     decisions.retract(failures.root, ids["f-0"], "wrong", CLOCK)
     failures.ingest([document("f-1", reward=0.0)], name="another-run")
     failures.read_anew(ids["f-2"])
+    failures.read_anew(ids["b-0"])
     report = export(failures)
     stated = manifest(failures.root / "failures")
     assert stated["complete"] is True
@@ -247,7 +248,7 @@ def test_the_manifest_adds_up_to_the_store(failures: Shop) -> None:
         "other-harness": 4,
         "evaluation-task": 0,
     }
-    assert stated["counts"]["superseded"] == 1
+    assert stated["counts"]["superseded"] == 2
     by_file = Counter[str]()
     for one in stated["counts"]["routed"]:
         by_file[one["file"] or ""] += one["traces"]
