@@ -19,12 +19,20 @@ from tracemark.acts import decisions, failing, failing_export, failing_terms, in
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failing_export import FailureExport
 from tracemark.durable import lock
-from tracemark.errors import ExportRefusedError, IntegrityError, LockedError, NothingReadableError, UsageError
+from tracemark.errors import (
+    ExportRefusedError,
+    IntegrityError,
+    LockedError,
+    NothingReadableError,
+    NotPulledError,
+    UsageError,
+)
 from tracemark.findings import Severity
 from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, Shop, document, write_version
 from .failed_runs import clusters, content, ended, failed, manifest, rows, shop_of_failures
+from .test_pinned import pin, segments
 
 FILES = ("failures.jsonl", "environment.jsonl", "grader.jsonl", "quarantine.jsonl")
 LOCKED = "Error: order o-<n> is locked"
@@ -590,6 +598,24 @@ def test_a_catalogue_that_says_other_than_later_statements_is_not_believed(failu
     assert content(failures.root / "failures") == before
     with pytest.raises(IntegrityError, match="statements"):
         failing.list_(failures.root, failing.FailureFilter())
+
+
+def test_a_stored_file_that_is_not_pulled_or_not_read_refuses_the_log(failures: Shop) -> None:
+    export(failures)
+    before = content(failures.root / "failures")
+    bad = failures.root / "traces" / "segments" / "fingerprint=none" / f"{'0' * 64}.jsonl.zst"
+    bad.parent.mkdir(parents=True)
+    bad.write_bytes(b"nothing that can be read")
+    with pytest.raises(IntegrityError, match="would be left out"):
+        export(failures)
+    bad.unlink()
+    names = segments(failures.root)
+    pin(failures.root, names, len(names))
+    export(failures)
+    (failures.root / "traces" / "segments" / names[0]).unlink()
+    with pytest.raises(NotPulledError, match="traces/segments"):
+        export(failures)
+    assert content(failures.root / "failures") == before
 
 
 def test_a_log_is_not_read_as_traces(failures: Shop) -> None:
