@@ -125,6 +125,17 @@ def test_a_noise_floor_of_none_but_settled_tasks_is_not_told_as_a_fact() -> None
     assert not any("too little was seen" in line for line in words(report()))
 
 
+def test_attempts_that_wait_for_a_rerun_are_told_with_what_they_count_as() -> None:
+    broken = [
+        one._replace(status="error") if (one.task, one.attempt) == ("desk/00", 0) else one
+        for one in cell(AFTER, 4, NEW).attempts
+    ]
+    terms = Terms(Half.HARNESS, infrastructure_limit=0.1)
+    lines = words(stored(compare(cell(BEFORE, 4), of(broken, NEW), terms)))
+    assert any("1 attempts of the candidate were ended by the infrastructure" in line for line in lines)
+    assert not any("were ended by the infrastructure" in line for line in words(report()))
+
+
 def test_graders_of_unrecorded_version_are_told() -> None:
     grader = ("desk-checks", None)
     made = stored(compare(cell(BEFORE, 4, grader=grader), cell(AFTER, 4, NEW, grader=grader), Terms(Half.HARNESS)))
