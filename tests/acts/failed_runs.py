@@ -6,8 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tracemark.acts import failing_export
+from tracemark.acts.failing_export import FailureExport
+
 from .conftest import Shop, document
 
+FILES = ("failures.jsonl", "environment.jsonl", "grader.jsonl", "quarantine.jsonl")
+LOCKED = "Error: order o-<n> is locked"
 REFUSED = "Error: order o-0 is locked"
 
 
@@ -52,3 +57,22 @@ def manifest(folder: Path) -> dict[str, Any]:
 def content(folder: Path) -> dict[str, bytes]:
     """Return every file below a folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def export(shop: Shop, out: str = "failures") -> FailureExport:
+    return failing_export.export(shop.root, shop.root / out)
+
+
+def tasks(folder: Path) -> set[str]:
+    return {row["task"] for name in FILES for row in rows(folder, name)}
+
+
+def reject(shop: Shop, name: str) -> str:
+    subject = {"half": "harness", "candidate": shop.fingerprint(name), "incumbent": shop.fingerprint()}
+    return shop.enter("reject", subject, "the gate said no")
+
+
+def added_up(stated: dict[str, Any]) -> int:
+    counts = stated["counts"]
+    routed = sum(one["traces"] for one in counts["routed"])
+    return int(counts["superseded"] + sum(counts["left_out"].values()) + routed)

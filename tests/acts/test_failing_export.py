@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -15,55 +14,38 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.acts import decisions, failing, failing_export, failing_terms, ingest, pairs, scaffold
+from tracemark.acts import decisions, failing, failing_export, failing_terms, ingest, scaffold
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.failing_export import FailureExport
-from tracemark.durable import lock
 from tracemark.errors import (
     ExportRefusedError,
     IntegrityError,
-    LockedError,
     NothingReadableError,
     NotPulledError,
-    UsageError,
 )
-from tracemark.findings import Severity
 from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, Shop, document, write_version
-from .failed_runs import clusters, content, ended, failed, manifest, rows, shop_of_failures
+from .failed_runs import (
+    FILES,
+    LOCKED,
+    added_up,
+    clusters,
+    content,
+    ended,
+    export,
+    failed,
+    manifest,
+    reject,
+    rows,
+    shop_of_failures,
+    tasks,
+)
 from .test_pinned import pin, segments
-
-FILES = ("failures.jsonl", "environment.jsonl", "grader.jsonl", "quarantine.jsonl")
-LOCKED = "Error: order o-<n> is locked"
 
 
 @pytest.fixture
 def failures(shop: Shop) -> Shop:
     return shop_of_failures(shop)
-
-
-def export(shop: Shop, out: str = "failures") -> FailureExport:
-    return failing_export.export(shop.root, shop.root / out)
-
-
-def tasks(folder: Path) -> set[str]:
-    return {row["task"] for name in FILES for row in rows(folder, name)}
-
-
-def reject(shop: Shop, name: str) -> str:
-    subject = {"half": "harness", "candidate": shop.fingerprint(name), "incumbent": shop.fingerprint()}
-    return shop.enter("reject", subject, "the gate said no")
-
-
-def codes(report: FailureExport) -> list[str]:
-    return [one.code for one in report.findings]
-
-
-def added_up(stated: dict[str, Any]) -> int:
-    counts = stated["counts"]
-    routed = sum(one["traces"] for one in counts["routed"])
-    return int(counts["superseded"] + sum(counts["left_out"].values()) + routed)
 
 
 def test_each_failure_of_the_accepted_harness_lies_in_its_file(failures: Shop) -> None:
@@ -192,36 +174,6 @@ def test_no_task_of_the_evaluation_set_is_in_any_file(failures: Shop) -> None:
     assert b"no space left" not in b"".join(content(folder).values())
 
 
-def test_an_empty_task_is_an_unknown_one(failures: Shop) -> None:
-    for number, domain in enumerate(("", "shop")):
-        nameless = failed(None, domain=domain)
-        nameless["extra"]["tracemark"]["run"]["task"] = ""
-        failures.ingest([nameless], name=f"empty-{number}")
-    export(failures)
-    folder = failures.root / "failures"
-    locked = next(one for one in clusters(folder) if one["line"] == LOCKED)
-    assert (locked["traces"], locked["tasks"], locked["task_unknown"]) == (6, 4, 2)
-    failures.set(("tasks: []", "tasks: [f-0]"))
-    assert export(failures).left_out["evaluation-task"] == 3
-    assert tasks(folder) == {"f-1", "f-2", "f-3", "stopped", "budget", "disk", "grader"}
-
-
-def test_an_evaluation_set_that_is_not_the_frozen_one_is_told(failures: Shop) -> None:
-    failures.set(("tasks: []", "tasks: [f-0, f-1]"))
-    assert "evaluation-changed" not in codes(export(failures))
-    pairs.freeze(failures.root, "to compare on", CLOCK)
-    assert "evaluation-changed" not in codes(export(failures))
-    failures.set(("tasks: [f-0, f-1]", "tasks: [f-0]"))
-    found = export(failures)
-    assert "f-1" in tasks(failures.root / "failures")
-    told = next(one for one in found.findings if one.code == "evaluation-changed")
-    assert (told.severity, told.where) == (Severity.WARNING, "params.yaml: evaluation.tasks")
-    assert told in failing.list_(failures.root, failing.FailureFilter()).findings
-    assert told.message.startswith("the set of 1 task is not the one of 2 tasks that was frozen last")
-    failures.set(("tasks: [f-0]", "tasks: []"))
-    assert "evaluation-changed" in codes(export(failures))
-
-
 def test_a_leak_stops_the_export_and_an_earlier_log_stays(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     export(failures)
     before = content(failures.root / "failures")
@@ -272,111 +224,6 @@ def test_the_manifest_adds_up_to_the_store(failures: Shop) -> None:
     assert stated["digest"] == digest.of({name: value for name, value in stated.items() if name != "digest"})
 
 
-def test_a_contested_trace_is_left_out(failures: Shop) -> None:
-    again = failed("f-1", "Error: order o-1 is locked", reward=1.0)
-    failures.ingest([again], name="disagrees")
-    report = export(failures)
-    assert report.left_out["contested"] == 1
-    assert "f-1" not in tasks(failures.root / "failures")
-
-
-def test_a_rejected_candidate_has_a_log_of_its_own(failures: Shop) -> None:
-    reject(failures, "desk_b")
-    report = export(failures)
-    folder = failures.root / "failures"
-    place = f"candidates/{failures.fingerprint('desk_b')[4:20]}"
-    assert [(one["harness"], one["folder"], one["rows"]["failures.jsonl"]) for one in report.candidates] == [
-        ("desk_b", place, 2)
-    ]
-    assert {row["task"] for row in rows(folder / place)} == {"b-0", "b-1"}
-    assert {row["harness"] for row in rows(folder / place)} == {failures.fingerprint("desk_b")}
-    assert [one["traces"] for one in clusters(folder / place)] == [2]
-    assert "a candidate that a gate rejected" in (folder / place / "overview.md").read_text()
-    assert not tasks(folder) & {"b-0", "b-1"}
-    assert (report.left_out["other-harness"], added_up(manifest(folder))) == (0, report.traces)
-
-
-def test_a_cluster_of_a_candidates_log_is_the_one_that_list_and_show_tell_of(failures: Shop) -> None:
-    write_version(failures.root, "desk_c", extra="Be kind.")
-    failures.ingest([failed("c-0", "Error: it burns", extra="Be kind.")], "desk_c", "c")
-    for name in ("desk_b", "desk_c"):
-        reject(failures, name)
-    failures.enter("equivalent", {"fingerprints": [failures.fingerprint("desk_b"), failures.fingerprint("desk_c")]})
-    (candidate,) = export(failures).candidates
-    written = clusters(failures.root / "failures" / candidate["folder"])
-    assert sorted(one["traces"] for one in written) == [1, 2]
-    for name in ("desk_b", "desk_c"):
-        listed = failing.list_(failures.root, failing.FailureFilter(harness=name)).clusters
-        assert {(one["cluster"], one["traces"], one["share"]) for one in listed} == {
-            (one["cluster"], one["traces"], one["share"]) for one in written
-        }
-    for one in written:
-        shown = failing.show(failures.root, one["cluster"])
-        assert isinstance(shown, failing.ClusterShown)
-        assert (shown.traces, shown.representatives) == (one["traces"], one["representatives"])
-        by_trace = failing.show(failures.root, one["representatives"][0])
-        assert isinstance(by_trace, failing.TraceRouted)
-        assert by_trace.cluster == one["cluster"]
-
-
-def test_a_candidate_that_was_accepted_after_all_is_no_rejected_one(failures: Shop) -> None:
-    reject(failures, "desk_b")
-    failures.accept("desk_b")
-    report = export(failures)
-    assert (report.harness, report.candidates) == ("desk_b", [])
-    assert tasks(failures.root / "failures") == {"b-0", "b-1"}
-
-
-def test_a_candidate_that_was_accepted_before_it_was_rejected_is_a_rejected_one(failures: Shop) -> None:
-    failures.accept("desk_b")
-    failures.accept()
-    assert export(failures).candidates == []
-    reject(failures, "desk_b")
-    assert [one["harness"] for one in export(failures).candidates] == ["desk_b"]
-
-
-@pytest.mark.parametrize("kind", ["install", "roll-back"])
-def test_a_candidate_that_was_installed_or_gone_back_to_is_no_rejected_one(failures: Shop, kind: str) -> None:
-    entry = reject(failures, "desk_b")
-    decided = {"harness": failures.fingerprint("desk_b"), "model": None}
-    failures.enter(kind, decided | ({"half": "harness"} if kind == "install" else {"to": entry}))
-    # the accepted harness is another one by now
-    failures.enter("accept", {"harness": failures.fingerprint("desk_a"), "label": "desk_a"})
-    assert export(failures).candidates == []
-
-
-def test_a_rejected_model_is_no_rejected_harness(failures: Shop) -> None:
-    model = dict.fromkeys(("revision", "chat_template", "tokenizer", "server", "sampling"))
-    halves = {"candidate": {"name": "m-2", **model}, "incumbent": {"name": "m-1", **model}}
-    failures.enter("reject", {"half": "model", **halves})
-    report = export(failures)
-    assert (report.candidates, report.rows["failures.jsonl"]) == ([], 5)
-
-
-def test_failures_of_an_equivalent_harness_count_as_those_of_the_accepted_one(failures: Shop) -> None:
-    reject(failures, "desk_b")
-    failures.enter("equivalent", {"fingerprints": [failures.fingerprint(), failures.fingerprint("desk_b")]})
-    report = export(failures)
-    folder = failures.root / "failures"
-    assert report.candidates == []
-    assert {"b-0", "b-1"} <= tasks(folder)
-    locked = next(one for one in clusters(folder) if one["line"] == LOCKED)
-    assert (locked["traces"], locked["harness"]) == (6, failures.fingerprint())
-    assert {row["harness"] for row in rows(folder)} == {failures.fingerprint(), failures.fingerprint("desk_b")}
-    assert manifest(folder)["logs"][0]["equivalents"] == [failures.fingerprint("desk_b")]
-
-
-def test_an_earlier_log_is_replaced(failures: Shop) -> None:
-    reject(failures, "desk_b")
-    export(failures)
-    failures.enter("accept", {"harness": failures.fingerprint("desk_b"), "label": "desk_b"})
-    failures.accept("desk_b")
-    export(failures)
-    folder = failures.root / "failures"
-    assert not (folder / "candidates").exists()
-    assert [one["traces"] for one in clusters(folder)] == [2]
-
-
 def test_the_same_failures_give_the_same_bytes(failures: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     export(failures)
     first = content(failures.root / "failures")
@@ -408,117 +255,6 @@ def test_many_files_of_rows_become_one(failures: Shop, monkeypatch: pytest.Monke
     assert [row["trace"] for row in whole] == sorted(row["trace"] for row in whole)
     assert len(whole) == 10
     assert not [path for path in (failures.root / "failures").iterdir() if path.name.startswith(".")]
-
-
-@pytest.mark.parametrize("name", ["notes.txt", "clusters/notes.txt", "clusters/deep/er", "candidates/x/failures.jsonl"])
-def test_what_is_somebody_elses_is_never_replaced(failures: Shop, name: str) -> None:
-    export(failures)
-    strange = failures.root / "failures" / name
-    strange.parent.mkdir(parents=True, exist_ok=True)
-    strange.write_text("mine")
-    before = content(failures.root / "failures")
-    with pytest.raises(UsageError, match="no part of a failure log"):
-        export(failures)
-    assert content(failures.root / "failures") == before
-
-
-def test_a_folder_that_is_no_log_is_refused(failures: Shop) -> None:
-    other = failures.root / "other"
-    other.mkdir()
-    (other / "manifest.json").write_text('{"format": "something/1"}')
-    (other / "failures.jsonl").write_text("mine\n")
-    with pytest.raises(UsageError, match=r"failures\.jsonl, manifest\.json"):
-        export(failures, "other")
-    file = failures.root / "file"
-    file.write_text("mine")
-    with pytest.raises(UsageError, match="not a folder"):
-        export(failures, "file")
-    with pytest.raises(UsageError, match="cannot lie in"):
-        export(failures, "traces/failures")
-    link = failures.root / "log"
-    export(failures, "log")
-    (link / "clusters").rename(failures.root / "away")
-    (link / "clusters").symlink_to(failures.root / "away")
-    with pytest.raises(UsageError, match="clusters"):
-        export(failures, "log")
-
-
-def test_a_log_for_which_there_is_no_room_leaves_the_earlier_one_as_it_was(
-    failures: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    export(failures)
-    folder = failures.root / "failures"
-    before = content(folder)
-    failures.ingest([failed("f-9", "Error: order o-9 is locked")], name="one-more")
-    whole = shutil.copyfile
-
-    def full(source: Path, target: Path, **options: Any) -> Any:
-        if target.name == ".quarantine.jsonl.tmp":
-            raise OSError(28, "No space left on device")
-        return whole(source, target, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("shutil.copyfile", full)
-        with pytest.raises(OSError, match="No space"):
-            export(failures)
-        assert content(folder) == before
-        with pytest.raises(OSError, match="No space"):
-            export(failures, "another")
-    # a folder without a manifest would be somebody else's
-    assert manifest(failures.root / "another")["complete"] is False
-    export(failures)
-    assert len(rows(folder)) == 6
-    export(failures, "another")
-    assert content(failures.root / "another") == content(folder)
-
-
-def test_a_log_that_was_cut_short_says_so_and_is_replaced(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    export(failures)
-    folder = failures.root / "failures"
-    before = content(folder)
-    whole = Path.rename
-
-    def dies(path: Path, target: Path) -> Path:
-        if path.name == ".failures.jsonl.tmp":
-            raise KeyboardInterrupt
-        return whole(path, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", dies)
-        with pytest.raises(KeyboardInterrupt):
-            export(failures)
-    assert manifest(folder)["complete"] is False
-    (folder / ".manifest.json.abc.tmp").write_bytes(b"{")
-    export(failures)
-    assert content(folder) == before
-
-
-def test_two_logs_are_never_put_in_their_place_at_once(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    export(failures)
-    before = content(failures.root / "failures")
-    failures.ingest([failed("f-9", "Error: order o-9 is locked")], name="one-more")
-    monkeypatch.setenv("TRACEMARK_LOCK_WAIT", "0")
-    with lock(failures.root / ".tracemark" / "failures.lock"), pytest.raises(LockedError):
-        export(failures)
-    assert content(failures.root / "failures") == before
-    export(failures)
-    assert len(rows(failures.root / "failures")) == 6
-
-
-def test_what_came_into_the_folder_meanwhile_is_never_replaced(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    export(failures)
-    folder = failures.root / "failures"
-    ours = failing_export._require_no_leak
-
-    def meanwhile(*asked: Any) -> None:
-        (folder / "clusters" / "notes.md").write_text("mine")
-        ours(*asked)
-
-    monkeypatch.setattr(failing_export, "_require_no_leak", meanwhile)
-    with pytest.raises(UsageError, match=r"clusters/notes\.md"):
-        export(failures)
-    assert (folder / "clusters" / "notes.md").read_text() == "mine"
-    assert manifest(folder)["complete"] is True
 
 
 def test_without_an_accepted_harness_there_is_no_log(shop: Shop) -> None:
@@ -624,10 +360,3 @@ def test_a_log_is_not_read_as_traces(failures: Shop) -> None:
     with pytest.raises(NothingReadableError):
         ingest.ingest(failures.root, [failures.root / "failures"], ingest.IngestOptions())
     assert failures.ids() == before
-
-
-def test_a_version_that_was_never_met_has_no_candidate_log(failures: Shop) -> None:
-    write_version(failures.root, "desk_c", extra="Be kind.")
-    reject(failures, "desk_c")
-    assert export(failures).candidates == []
-    assert not (failures.root / "failures" / "candidates").exists()
