@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from tracemark.acts import decisions, equivalence
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation import AskedModel, Evaluations, named_model
 from tracemark.gates.cell import Cell, Model
+from tracemark.importers.atif import AtifImporter
+from tracemark.importers.base import Imported, Record, Refused
 
 from .conftest import CLOCK
 from .evaluated import TASKS, Bench, run
@@ -55,9 +61,25 @@ def test_contested_traces_do_not_count_and_are_named(bench: Bench) -> None:
 
 
 def test_runs_that_are_no_whole_run_of_the_agent_do_not_count(bench: Bench) -> None:
-    bench.store("desk_b", [run("e-0", "desk_b", "m@1", 5, "success", role="continuation")])
+    for number, facts in enumerate([{"role": "continuation"}, {"demonstration": True}]):
+        bench.store("desk_b", [run("e-0", "desk_b", "m@1", 5 + number, "success", **facts)])
+        made, left = cell(bench)
+        assert (len(made.attempts), left) == (16, {"no whole run": "evaluation-left-out"})
+    assert not {one.attempt for one in made.attempts} & {5, 6}
+
+
+def test_mixed_runs_do_not_count_and_are_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = AtifImporter.read
+
+    def changed(self: AtifImporter, record: Record) -> Iterator[Imported | Refused]:
+        for item in read(self, record):
+            yield item._replace(mixed=("step 3: another system prompt",)) if isinstance(item, Imported) else item
+
+    monkeypatch.setenv("TRACEMARK_WORKERS", "1")
+    monkeypatch.setattr(AtifImporter, "read", changed)
+    bench.store("desk_b", [run("e-0", "desk_b", "m@1", 5, "success")])
     made, left = cell(bench)
-    assert (len(made.attempts), left) == (16, {"no whole run": "evaluation-left-out"})
+    assert (len(made.attempts), left) == (16, {"mixed": "evaluation-left-out"})
 
 
 def test_runs_of_other_tasks_are_no_evaluation(bench: Bench) -> None:
