@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tracemark.acts import decisions, equivalence
+from tracemark.acts import decisions, equivalence, gating
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation import AskedModel, Evaluations, named_model
 from tracemark.gates.cell import Cell, Model
@@ -14,7 +14,7 @@ from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
 
 from .conftest import CLOCK
-from .evaluated import TASKS, Bench, run
+from .evaluated import ALL, TASKS, Bench, run, runs
 
 
 def cell(bench: Bench, harness: str = "desk_b", model: str = "m@1") -> tuple[Cell, dict[str, str]]:
@@ -128,3 +128,19 @@ def test_attempts_with_a_seed_of_their_own_are_of_one_model(bench: Bench) -> Non
     bench.store("desk_a", made)
     found, _ = cell(bench, "desk_a", "m@9")
     assert found.models == (Model("m", "9", sampling='{"temperature":1}'),)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("other-model", True), ("openai/M", False), ("m-2026-01-31", False), (None, False)],
+)
+def test_a_model_that_the_steps_name_otherwise_is_told(bench: Bench, said: str | None, told: bool) -> None:
+    made = runs("desk_a", "m@3", ALL)
+    for one in made:
+        for step in one["steps"]:
+            step |= {"model_name": said} if step["source"] == "agent" and said else {}
+    bench.store("desk_a", made)
+    answer = gating.gate_model(bench.root, "m@3")
+    messages = [one.message for one in answer.findings if one.code == "evaluation-model-unlike"]
+    expected = f"the steps of 16 evaluation traces name another model than is recorded: '{said}'"
+    assert messages == ([expected] if told else [])

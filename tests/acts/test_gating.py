@@ -136,6 +136,26 @@ def test_what_is_asked_for_beside_the_policy_can_reject(bench: Bench) -> None:
     assert answer.exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("parameter", "facts", "met"),
+    [
+        ("pass_all_not_lower", {"successes": {**dict.fromkeys(TASKS, 1), "e-0": 0}}, False),
+        ("pass_all_not_lower", {"successes": ALL}, True),
+        ("cost_not_above", {"successes": ALL, "cost": 0.1}, False),
+        ("cost_not_above", {"successes": ALL, "cost": 0.01}, True),
+    ],
+)
+def test_further_conditions_are_those_of_the_parameters(
+    bench: Bench, parameter: str, facts: dict[str, Any], met: bool
+) -> None:
+    bench.evaluate("desk_a", "m@3", **facts)
+    assert gating.gate_model(bench.root, "m@3").report["measured"]["conditions"] == []
+    bench.set((f"{parameter}: false", f"{parameter}: true"), ("policy: significant", "policy: cotrace"))
+    answer = gating.gate_model(bench.root, "m@3")
+    assert [one["met"] for one in answer.report["measured"]["conditions"]] == [met]
+    assert answer.verdict == ("accept" if met else "reject")
+
+
 def test_the_words_are_for_people_and_nothing_is_printed_raw(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.store("desk_b", [run("e-0", "desk_b", "m@1", 7, "success", grader={"name": "a\x1b[31mb", "version": "2"})])
     assert tracemark(["--root", str(bench.root), "gate", "harness", "--candidate", "desk_b"]) == 40

@@ -58,6 +58,7 @@ def attempts_of(store: Store, states: Iterable[State], same: Mapping[str, str]) 
             cost=cost_of(value["trajectory"]),
             evidence=state.row.evidence,
             model=model_of(run),
+            shown=shown_otherwise(value["trajectory"], model_of(run).name),
             fingerprint=same.get(state.row.fingerprint or "", state.row.fingerprint),
         )
 
@@ -73,6 +74,29 @@ def model_of(run: Mapping[str, Any]) -> Model:
         **{name: _text(said.get(name)) for name in _NAMED},
         sampling=digest.canonical(sampling).decode("utf-8") if sampling else None,
     )
+
+
+def shown_otherwise(trajectory: Mapping[str, Any], name: str | None) -> str | None:
+    """Return the model that the steps of a run name, where none names the one that is recorded; None elsewhere.
+
+    A provider before the name (`openai/…`) and a date after it make no other name.
+
+    Args:
+        trajectory: the run.
+        name: the model as it is recorded of the run.
+    """
+    steps = (step for step in trajectory.get("steps") or () if step.get("source") == "agent")
+    named = {step.get("model_name") for step in steps} - {None, ""}
+    if not named:
+        named = {(trajectory.get("agent") or {}).get("model_name")} - {None, ""}
+    if not named or name is None or any(_alike(one, name) for one in named):
+        return None
+    return str(min(named))
+
+
+def _alike(one: str, other: str) -> bool:
+    short, long = sorted((name.rpartition("/")[2].casefold() for name in (one, other)), key=len)
+    return long.startswith(short)
 
 
 def cost_of(trajectory: Mapping[str, Any]) -> float | None:

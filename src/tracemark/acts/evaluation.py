@@ -119,7 +119,8 @@ class Evaluations:
             else:
                 left.setdefault(reason, []).append(state.trace_id)
         self._note(left, fingerprint, model)
-        made = self._attempts(states, fingerprint)
+        made = tuple(self._attempts(states, fingerprint))
+        self._note_shown(made, fingerprint, model)
         attempts = freshest(made, self.used, self._corpus.params.evaluation_attempts)
         harness = self._corpus.by_fingerprint.get(fingerprint)
         components = dict(harness.identity.components) if harness is not None else None
@@ -162,6 +163,14 @@ class Evaluations:
         for state in chosen:
             one = self._known[state.trace_id]
             yield one._replace(fingerprint=same.get(one.fingerprint or "", one.fingerprint))
+
+    def _note_shown(self, made: Iterable[Attempt], fingerprint: str, model: AskedModel) -> None:
+        """Note the attempts whose steps name another model than was recorded; who is right, nobody here can tell."""
+        if unlike := [one for one in made if one.shown is not None]:
+            names = ", ".join(map(repr, sorted({one.shown or "" for one in unlike})[:_SHOWN]))
+            name = self._corpus.name_of(fingerprint) or fingerprint
+            message = f"the steps of {len(unlike)} evaluation traces name another model than is recorded: {names}"
+            self.findings.append(finding("evaluation-model-unlike", f"{name} with {model.label}", message))
 
     def _note(self, left: Mapping[str, list[str]], fingerprint: str, model: AskedModel) -> None:
         name = self._corpus.name_of(fingerprint) or fingerprint

@@ -93,6 +93,8 @@ class Attempt(NamedTuple):
     """The model that played."""
     fingerprint: str | None = None
     """The harness under which it counts, a declared equivalent already replaced by the pair's; None when none is."""
+    shown: str | None = None
+    """The name that its steps give their model, where none of them gives the one in `model`; None elsewhere."""
 
     @property
     def number(self) -> str | None:
