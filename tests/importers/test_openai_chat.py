@@ -627,6 +627,16 @@ def test_usage_in_the_names_of_the_other_api_is_read_too() -> None:
     assert item.trajectory["extra"]["record"]["cost"] == "free"
 
 
+@pytest.mark.parametrize(("attempt", "cost"), [(2, 0.25), ("second", 0), (None, None), (True, "free")])
+def test_a_record_says_which_attempt_it_is_and_what_it_cost(attempt: Any, cost: Any) -> None:
+    item = trace({"messages": [USER, asks(content="Done.")], "attempt": attempt, "cost": cost})
+    is_read = attempt in (2, "second") and attempt is not True
+    assert item.run.get("attempt") == (attempt if is_read else None)
+    assert item.trajectory.get("final_metrics") == ({"total_cost_usd": cost} if is_read else None)
+    kept = item.trajectory.get("extra", {}).get("record", {})
+    assert kept == ({} if is_read else {"attempt": attempt, "cost": cost})
+
+
 def test_the_response_of_a_request_is_its_last_step() -> None:
     item = trace(request())
     last = item.trajectory["steps"][-1]

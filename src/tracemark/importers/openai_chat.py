@@ -68,6 +68,7 @@ from tracemark.importers.documents import each
 from tracemark.importers.head import SPACE, Head
 from tracemark.importers.openai_response import REQUEST, respond
 from tracemark.importers.strict import fast, faults, worded
+from tracemark.importers.usage import is_number
 from tracemark.model.atif import VERSION
 
 SUCCESS = openai_verdict.SUCCESS
@@ -109,6 +110,7 @@ _SAMPLING = (
 MEMBERS = (
     (f"the first of {_listed(_TASKS)} that is a text or a whole number", "run.task"),
     ("`domain`, `split`", "run.domain, run.split"),
+    ("`attempt`, where it is a text or a whole number", "run.attempt"),
     ("`model`, else that of the `response`", "run.model.name"),
     (f"{_listed(_SAMPLING)}; members of `kwargs`", "run.sampling"),
     (f"the first of {_listed(_RUN_KEYS)}", "session_id"),
@@ -116,9 +118,10 @@ MEMBERS = (
     (f"{_listed(openai_verdict.REWARDS)}", "outcome.reward"),
     (f"`error`, {_listed((*openai_verdict.VERDICTS, *openai_verdict.WORDS))}", "outcome.status"),
     (
-        "`response`, with `raw_response`, `timestamp` and `cost`; without a `response` these are not read",
+        "`response`, with `raw_response`, `timestamp` and `cost`; without it the first two are not read",
         "the last agent step, its time and metrics",
     ),
+    ("`cost` of a record without a `response`, where it is a number", "final_metrics.total_cost_usd"),
 )
 """What of a record, beside its messages, goes to a place of its own; all else is kept in `extra.record`."""
 
@@ -198,6 +201,8 @@ class ChatImporter(Importer):
             conversation.add(message, f"messages/{index}")
         respond(rest, conversation, run)
         trajectory = _trajectory(rest, conversation, tools, run)
+        if "response" not in rest and is_number(rest.get("cost")):
+            trajectory["final_metrics"] = {"total_cost_usd": rest.pop("cost")}
         ending = openai_verdict.take(rest, record.context.limits.success_reward, repairs)
         doubts = [("verdict-unread", f"{text}: not read as a verdict") for text in ending.unread]
         if ending.conflict is not None:
@@ -304,6 +309,8 @@ def _run(rest: dict[str, Any], repairs: list[str]) -> dict[str, Any]:
     for name in ("domain", "split"):
         if isinstance(rest.get(name), str):
             run[name] = rest.pop(name)
+    if isinstance(rest.get("attempt"), (str, int)) and not isinstance(rest["attempt"], bool):
+        run["attempt"] = rest.pop("attempt")
     model = rest.get("model")
     if isinstance(model, str):
         run["model"] = {"name": rest.pop("model")}
