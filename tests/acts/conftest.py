@@ -127,11 +127,12 @@ class Shop:
             rec.outcome(status="success", reward=1.0, grader={"name": "desk", "version": "1"})
         ingest.ingest(self.root, [inbox], ingest.IngestOptions())
 
-    def read_anew(self, old: str) -> str:
-        """Store what a newer importer makes of the record of a trace; return the id of that."""
+    def read_anew(self, old: str, **facts: Any) -> str:
+        """Store what a newer importer makes of the record of a trace, with more facts of the run; return its id."""
         with open_store(self.root) as store, store.workspace() as folder:
             line = digest.load_canonical(store.get(old))
             line["source"] |= {"importer_version": "99", "supersedes": [old]}
+            line["run"] |= facts
             line["trajectory"]["notes"] = "as a newer importer reads it"
             again = digest.canonical(line)
             writer, projection = DraftWriter(folder, "again"), project_line(again)

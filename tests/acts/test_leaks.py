@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import pytest
@@ -10,12 +11,18 @@ from tracemark.acts import gating
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.leaks import Leaks, leaks
 
+from .conftest import document
 from .evaluated import TASKS, Bench
 
 
 def found(bench: Bench) -> Leaks:
     with open_store(bench.root) as store:
         return leaks(Corpus(bench.root), store)
+
+
+def taken(bench: Bench) -> list[str]:
+    """Return the ids of the traces that an export took."""
+    return list(json.loads((bench.root / "exports/sft/manifest.json").read_text())["rows"])
 
 
 @pytest.fixture
@@ -54,6 +61,33 @@ def test_an_export_on_record_leaks_also_where_its_folder_is_gone_or_was_made_ane
 def test_an_export_that_another_store_recorded_leaks_by_its_manifest(leaky: Bench) -> None:
     shutil.rmtree(leaky.root / "traces" / "annotations" / "exports.sft")
     assert list(found(leaky).tasks) == ["exports/sft"]
+
+
+def test_rows_leak_also_when_a_newer_importer_read_their_records_anew(leaky: Bench) -> None:
+    before = found(leaky)
+    for trace in taken(leaky):
+        leaky.read_anew(trace)
+    assert found(leaky) == before
+
+
+def test_a_row_leaks_whose_task_only_a_newer_importer_knows(bench: Bench) -> None:
+    bench.set(("evidence: unique", "evidence: claimed"))
+    bench.ingest([document(None, said="Of which task?")], name="nameless")
+    nameless = next(trace for task, trace in bench.ids().items() if not task)
+    bench.tasks()
+    bench.export()
+    assert nameless in taken(bench)
+    bench.tasks("late")
+    assert found(bench).tasks == {}
+    bench.read_anew(nameless, task="late", domain="shop")
+    assert found(bench) == Leaks({"exports/sft": ("shop/late",)}, ())
+
+
+def test_an_export_leaks_from_whatever_folder_below(leaky: Bench) -> None:
+    shutil.rmtree(leaky.root / "traces" / "annotations" / "exports.sft")
+    (leaky.root / "exports" / "of").mkdir()
+    (leaky.root / "exports" / "sft").rename(leaky.root / "exports" / "of" / "june")
+    assert list(found(leaky).tasks) == ["exports/of/june"]
 
 
 def test_what_cannot_be_read_is_told_and_is_no_leak(bench: Bench) -> None:

@@ -97,7 +97,7 @@ class Evaluations:
             if entry.decision.kind == Kind.INSTALL
             for trace in (entry.decision.evidence or {}).get("accepted_traces") or ()
         )
-        return used | self._store.newer_readings(used)
+        return used.union(*self._store.newer_readings(used).values())
 
     def cell(self, fingerprint: str, model: AskedModel) -> Cell:
         """Return the evaluation of a pair; what is left out of it is a finding.

@@ -2,8 +2,8 @@
 
 Invariants:
 - a recorded export counts for ever, also where its folder was written anew: a model may have been trained on it;
-- a row counts by the task that its trace has now. A row whose trace is not stored, or whose task nobody knows, proves
-  nothing, and how many there are is told.
+- a row counts by the tasks that its trace, and newer readings of its record, have now. A row whose trace is not stored,
+  or whose task nobody knows, proves nothing, and how many there are is told.
 """
 
 from __future__ import annotations
@@ -56,23 +56,24 @@ def leaks(corpus: Corpus, store: Store) -> Leaks:
     if not rows:
         return Leaks({}, tuple(findings))
     evaluation = corpus.params.evaluation
-    wanted = Selection(traces=rows, superseded=True)
+    newer = store.newer_readings(rows)
+    wanted = Selection(traces=rows.union(*newer.values()), superseded=True)
     stored = {state.trace_id: state.row for state in store.select(wanted, corpus.store_decisions, findings)}
     found: dict[str, tuple[str, ...]] = {}
     for export in exports:
-        known = [row for trace in export.traces if (row := stored.get(trace)) is not None and row.task is not None]
-        leaked = {qualified(row.task, row.domain) or "" for row in known if _in_set(row.task, row.domain, evaluation)}
+        leaked: set[str] = set()
+        count = 0
+        for trace in export.traces:
+            rows_of = (stored.get(one) for one in (trace, *newer.get(trace, ())))
+            known = [(row.task, row.domain) for row in rows_of if row is not None and row.task is not None]
+            leaked.update(qualified(*one) or "" for one in known if for_evaluation(*one, evaluation))
+            count += not known
         if leaked:
             found[export.name] = tuple(sorted(leaked))
-        if len(known) < len(export.traces):
-            count = len(export.traces) - len(known)
+        if count:
             message = f"{count} of {len(export.traces)} rows are of traces that are not stored, or of unknown task"
             findings.append(finding("evaluation-leak-unknown", export.name, message))
     return Leaks(found, tuple(findings))
-
-
-def _in_set(task: str | None, domain: str | None, evaluation: frozenset[str]) -> bool:
-    return task is not None and for_evaluation(task, domain, evaluation)
 
 
 def _exports(corpus: Corpus, store: Store, findings: list[Finding]) -> Iterator[Export]:

@@ -157,7 +157,7 @@ def _counted(corpus: Corpus, store: Store) -> _Counts:
     with store.workspace() as folder, store.unchanging():
         seen = look(store, corpus, terms, folder)
         taken = {trace for note in store.annotations(KIND) for trace in note.value["value"]["traces"]}
-        taken |= store.newer_readings(taken)
+        taken.update(*store.newer_readings(taken).values())
         passed = {trace.id for trace in seen.judged.passed}
         store.require_true(seen.restated & passed)
         # what is retracted or superseded was no attempt at the task that others should pay for

@@ -188,9 +188,9 @@ class Reading:
         """Return the readings that stand for a trace, where a decision about it reaches none as they were decided."""
         return decided_for(self.catalogue, decided, trace_id)
 
-    def newer_readings(self, ids: Iterable[str]) -> frozenset[str]:
-        """Return the traces that supersede any of `ids`, directly or through others: the same runs, read anew."""
-        return frozenset().union(*superseding([self.catalogue], ids).values())
+    def newer_readings(self, ids: Iterable[str]) -> dict[str, set[str]]:
+        """Return for each of `ids` that is superseded what supersedes it, directly or not: the same run, read anew."""
+        return superseding([self.catalogue], ids)
 
     def state(self, trace_id: str, decisions: Decisions = _NOTHING) -> State:
         """Return the present state of one trace.
