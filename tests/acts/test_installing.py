@@ -17,7 +17,7 @@ from tracemark.acts.audit_harness import HarnessAudit
 from tracemark.acts.corpus import Corpus
 from tracemark.cli.main import run as tracemark
 from tracemark.durable import CrashPoint
-from tracemark.errors import NegativeAnswerError, ParamsError, UsageError
+from tracemark.errors import IrregularFileError, NegativeAnswerError, ParamsError, UsageError
 from tracemark.findings import Severity
 from tracemark.ledger import chain
 from tracemark.ledger.entry import Entry
@@ -168,6 +168,18 @@ def test_unusable_parameters_stop_a_decision_before_the_ledger(bench: Bench) -> 
     bench.set(("gates:", "gate:"))
     before = files(bench)
     with pytest.raises(ParamsError):
+        bench.install()
+    assert files(bench) == before
+
+
+def test_params_that_are_a_link_out_of_the_corpus_stop_a_decision_before_the_ledger(
+    bench: Bench, tmp_path: Path
+) -> None:
+    path = bench.root / "params.yaml"
+    path.rename(tmp_path / "params.yaml")
+    path.symlink_to(tmp_path / "params.yaml")
+    before = files(bench)
+    with pytest.raises(IrregularFileError):
         bench.install()
     assert files(bench) == before
 
