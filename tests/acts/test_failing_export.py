@@ -323,7 +323,7 @@ def test_a_catalogue_that_says_other_than_later_statements_is_not_believed(failu
     failures.ingest([document("later", reward=None)], name="open")
     failures.ingest([document("later", reward=0.0)], name="closed")
     export(failures)
-    before = content(failures.root / "failures")
+    before, trace = content(failures.root / "failures"), failures.ids()["later"]
     with open_store(failures.root) as store:
         path = store.layout.catalogue
     with closing(sqlite3.connect(path)) as database, database:
@@ -334,6 +334,8 @@ def test_a_catalogue_that_says_other_than_later_statements_is_not_believed(failu
     assert content(failures.root / "failures") == before
     with pytest.raises(IntegrityError, match="statements"):
         failing.list_(failures.root, failing.FailureFilter())
+    with pytest.raises(IntegrityError, match="statements"):
+        failing.show(failures.root, trace)
 
 
 def test_a_stored_file_that_is_not_pulled_or_not_read_refuses_the_log(failures: Shop) -> None:

@@ -111,8 +111,13 @@ def test_a_log_that_was_cut_short_says_so_and_is_replaced(failures: Shop, monkey
             export(failures)
     assert manifest(folder)["complete"] is False
     (folder / ".manifest.json.abc.tmp").write_bytes(b"{")
+    kept = failures.root / "kept"
+    kept.mkdir()
+    (kept / "notes.md").write_text("mine")
+    (folder / ".candidates.tmp").symlink_to(kept)
     export(failures)
     assert content(folder) == before
+    assert (kept / "notes.md").read_text() == "mine"
 
 
 def test_two_logs_are_never_put_in_their_place_at_once(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

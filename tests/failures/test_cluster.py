@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from functools import reduce
 from typing import Any
 
@@ -128,6 +129,17 @@ class TestWhatIsCounted:
         assert found.last is not None
         assert (found.first[1], found.last[1]) == ("2026-08-01T11:00:00+02:00", "2026-08-01 12:00:00")
 
+    def test_a_start_without_a_zone_is_in_utc_wherever_it_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("TZ", "America/New_York")
+        time.tzset()
+        try:
+            starts = ["2026-01-01T02:00:00", "2026-01-01T03:00:00Z"]
+            (cluster,) = counted([seen(number, start=start) for number, start in enumerate(starts)])
+        finally:
+            monkeypatch.undo()
+            time.tzset()
+        assert (cluster.first, cluster.last) == ((1767232800.0, starts[0]), (1767236400.0, starts[1]))
+
     def test_no_readable_start_is_none(self) -> None:
         (found,) = counted([seen(1, start="soon")])
         assert (found.first, found.last) == (None, None)
@@ -163,6 +175,12 @@ class TestMemory:
     def test_tasks_beyond_the_limit_merge_as_they_count(self) -> None:
         sightings = [seen(number, task=f"d/{number}") for number in range(3_000)]
         assert counted(sightings[::2]).merge(counted(sightings[1::2])) == counted(list(reversed(sightings)))
+
+    def test_what_is_an_estimate_stays_one_with_nothing_new(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "TASKS", 2)
+        (many,) = counted([seen(number, task=f"d/{number}") for number in range(3)])
+        (few,) = counted([seen(9, task=None)])
+        assert (many.full, many.merge(few).full, few.merge(many).full) == (True, True, True)
 
     def test_clusters_beyond_the_limit_are_counted_as_left_out(self) -> None:
         found = counted([seen(number, line=f"Error {number % 50}") for number in range(100)], 10)

@@ -69,6 +69,10 @@ def test_one_failure_with_other_facts_reads_the_same(form: str, one: dict[str, s
     assert mask(form.format_map(one)) == mask(form.format_map(other))
 
 
+def test_a_long_line_is_cut() -> None:
+    assert mask("ab " * 10_000) == ("ab " * 10_000)[:400]
+
+
 @given(st.text(max_size=300))
 def test_no_digit_is_left_and_the_result_is_one_short_line(line: str) -> None:
     masked = mask(line)

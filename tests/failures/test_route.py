@@ -360,6 +360,14 @@ class TestHostileTraces:
         )
         assert found.condition == "stopped-early"
 
+    @pytest.mark.parametrize(("status", "condition"), [("failure", "not-recovered"), ("error", "environment-fault")])
+    def test_how_a_run_stopped_is_its_failure_only_where_it_ended_in_an_error(
+        self, status: str, condition: str
+    ) -> None:
+        ended = {"status": status, "termination": "OSError: no space left on device"}
+        found = route(line(bash("make", "make: *** no rule", 2), **ended), shipped())
+        assert found.condition == condition
+
     def test_a_result_may_stand_before_the_call_that_it_answers(self) -> None:
         early = {"source": "agent", "message": "", "observation": {"results": [{"content": "Error: no"}]}}
         found = routed(early, call("edit", {"path": "a"}, "edited"))
