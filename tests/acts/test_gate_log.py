@@ -144,6 +144,21 @@ def test_a_p_that_does_not_follow_from_the_tasks_is_broken_without_its_report(be
     assert "its p does not follow from w and l" in message
 
 
+def test_an_install_against_a_condition_that_is_not_met_is_broken_without_its_report(bench: Bench) -> None:
+    bench.install()
+    measured = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]["measured"]
+    forge(bench, measured={**measured, "conditions": [{"name": "cost", "met": False, "reason": "dearer"}]})
+    (message,) = findings(bench, "evidence-broken")
+    assert "what it measured is a reject by significant" in message
+
+
+def test_traces_that_are_not_those_of_the_report_are_broken(bench: Bench) -> None:
+    bench.install("desk_c", out=bench.root / "reports" / "c.json")
+    forge(bench, traces={"incumbent": "1" * 64, "candidate": "2" * 64})
+    (message,) = findings(bench, "evidence-broken")
+    assert "its report compares other traces than it names" in message
+
+
 def test_another_policy_or_set_than_that_of_the_report_is_broken(bench: Bench) -> None:
     bench.install(out=bench.root / "reports" / "b.json")
     forge(bench, policy="cotrace", evaluation="e" * 64, candidates=1, reused=3)
