@@ -78,6 +78,14 @@ def test_a_stored_task_that_is_nearly_an_id_that_others_have_is_a_warning(stored
     assert found.message == f"stored tasks are nearly one of the ids and are not kept out: {f'shop/{stored}'!r}"
 
 
+@pytest.mark.parametrize("domain", [None, ""])
+@pytest.mark.parametrize("stored", ["REFUND-07", "refund_07", " refund-07"])
+def test_a_task_without_a_domain_that_is_nearly_an_id_with_one_is_a_warning(stored: str, domain: str | None) -> None:
+    tasks = [*STORED, (stored, domain)]
+    (found,) = unmatched(frozenset({"shop/refund-07"}), tasks)
+    assert found.message == f"stored tasks are nearly one of the ids and are not kept out: {stored!r}"
+
+
 def test_a_task_of_another_domain_than_the_id_names_is_nothing_to_speak_of() -> None:
     assert unmatched(frozenset({"shop/refund-07"}), [*STORED, ("refund-07", "bank")]) == []
 

@@ -59,7 +59,7 @@ def unmatched(
             f"{len(lost)} of {len(evaluation)} ids are the task of no stored trace: {_first(_described(lost, near))}"
         )
         found.append(finding(code, where, message))
-    alike = sorted(_let_through(evaluation, known, {_folded(one) for one in evaluation.difference(lost)}))
+    alike = sorted(_let_through(evaluation, known, evaluation.difference(lost)))
     if alike:
         message = f"stored tasks are nearly one of the ids and are not kept out: {_first(map(repr, alike))}"
         found.append(finding("evaluation-misspelt", where, message))
@@ -69,13 +69,18 @@ def unmatched(
 def _let_through(
     evaluation: frozenset[str], known: Iterable[tuple[str, str | None]], heard: Collection[str]
 ) -> set[str]:
-    """Return the stored tasks that are no task of the set, and are one of `heard` but for case, space or dashes."""
+    """Return the stored tasks that are no task of the set, and are one of `heard` but for case, space or dashes.
+
+    A name without a domain, on either side, is nearly that of any domain, as it means the task of any.
+    """
+    ids = {_folded(one) for one in heard}
+    ends = {_folded(ending) for one in heard for ending in _endings(one)}
     return {
         name
         for task, domain in known
         if not for_evaluation(task, domain, evaluation)
         for name in [qualified(task, domain) or ""]
-        if any(_folded(ending) in heard for ending in _endings(name))
+        if any(_folded(ending) in ids for ending in _endings(name)) or (not domain and _folded(name) in ends)
     }
 
 
