@@ -49,6 +49,10 @@ def test_an_id_that_means_tasks_of_two_domains_is_no_frozen_set() -> None:
     (refusal,) = found(cell(both, 4), cell(both, 4, NEW), evaluation=frozenset({"desk/a", "b", "shop/a"}), **frozen)
     assert (refusal.reason, refusal.tasks) == (Reason.EVALUATION_CHANGED, ("desk/b", "shop/b"))
     assert "'b' means 'desk/b', 'shop/b'" in refusal.message
+    bare = {**EACH, "b": 2}
+    (refusal,) = found(cell(bare, 4), cell(bare, 4, NEW), evaluation=frozenset(EACH), **frozen)
+    assert "'desk/b' means 'b', 'desk/b'" in refusal.message
+    assert "runs without a domain" in refusal.hint
     assert found(cell(both, 4), cell(both, 4, NEW), evaluation=frozenset(both), **frozen) == ()
 
 

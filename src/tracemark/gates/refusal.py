@@ -384,7 +384,7 @@ def _ambiguous(sides: Sides, terms: Terms) -> Iterator[Refusal]:
     if several and terms.frozen_digest is not None:
         said = "; ".join(f"{listed!r} means {named(several[listed])}" for listed in sorted(several)[:_SHOWN])
         message = f"{numbered(len(several), 'id')} of the evaluation set cannot tell tasks of several domains: {said}"
-        hint = "list each with its domain, DOMAIN/TASK, and freeze the set anew"
+        hint = "list each as DOMAIN/TASK and freeze anew; retract runs without a domain, or state their run.domain"
         yield Refusal(Reason.EVALUATION_CHANGED, message, hint, tuple(sorted(set(chain(*several.values())))))
 
 
