@@ -35,6 +35,12 @@ def forge(bench: Bench, **evidence: Any) -> None:
     path.write_bytes(b"".join(rest) + encode(seal(Decision.model_validate(members))))
 
 
+def lose_the_report(bench: Bench) -> None:
+    """Take away the report that was kept with the decision."""
+    (kept,) = (bench.root / "reports" / "decisions").iterdir()
+    kept.unlink()
+
+
 def test_decisions_are_listed_with_what_of_their_evidence_holds(bench: Bench) -> None:
     bench.install("desk_c", out=bench.root / "reports" / "gates" / "c.json")
     bench.install()
@@ -48,8 +54,8 @@ def test_decisions_are_listed_with_what_of_their_evidence_holds(bench: Bench) ->
     assert "desk_c" in rejected["what"]
     assert "desk_a" in rejected["what"]
     assert installed["evidence"] == {
-        "report": "not at hand",
-        "traces": "16 of 16 stored",
+        "report": "at hand, and its digest is the one named",
+        "traces": "32 of 32 stored",
         "params": "those of now",
     }
     assert log.heads == (installed["entry"],)
@@ -75,10 +81,21 @@ def test_a_report_that_was_made_again_otherwise_is_not_taken_for_the_one(bench: 
     out = bench.root / "reports" / "gates" / "b.json"
     bench.install(out=out)
     assert last(bench)["evidence"]["report"].startswith("at hand")
+    lose_the_report(bench)
     out.write_text(out.read_text().replace('"candidates":2', '"candidates":1'))
     assert last(bench)["evidence"]["report"] == "not at hand"
     out.write_text("[]")
     assert last(bench)["evidence"]["report"] == "not at hand"
+
+
+def test_the_report_of_a_decision_outlives_the_one_that_the_pipeline_writes_anew(bench: Bench) -> None:
+    out = bench.root / "reports" / "gates" / "b.json"
+    bench.install(out=out)
+    written = out.read_bytes()
+    out.unlink()
+    (kept,) = (bench.root / "reports" / "decisions").iterdir()
+    assert (kept.read_bytes(), kept.suffix) == (written, ".json")
+    assert last(bench)["evidence"]["report"].startswith("at hand")
 
 
 def test_a_list_of_traces_that_was_forged_is_broken(bench: Bench) -> None:
@@ -130,6 +147,7 @@ def test_a_model_that_is_not_the_one_of_the_report_is_broken(bench: Bench) -> No
 
 def test_an_install_of_what_the_policy_rejected_is_broken_without_its_report(bench: Bench) -> None:
     bench.install("desk_c")
+    lose_the_report(bench)
     model = dict.fromkeys(("revision", "chat_template", "tokenizer", "server", "sampling")) | {"name": "m"}
     forge_subject(bench, "install", half="harness", harness=bench.fingerprint("desk_c"), model=model)
     (message,) = findings(bench, "evidence-broken")
@@ -138,6 +156,7 @@ def test_an_install_of_what_the_policy_rejected_is_broken_without_its_report(ben
 
 def test_a_p_that_does_not_follow_from_the_tasks_is_broken_without_its_report(bench: Bench) -> None:
     bench.install("desk_c")
+    lose_the_report(bench)
     measured = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]["measured"]
     forge(bench, measured={**measured, "p": 0.001})
     (message,) = findings(bench, "evidence-broken")
@@ -146,6 +165,7 @@ def test_a_p_that_does_not_follow_from_the_tasks_is_broken_without_its_report(be
 
 def test_an_install_against_a_condition_that_is_not_met_is_broken_without_its_report(bench: Bench) -> None:
     bench.install()
+    lose_the_report(bench)
     measured = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]["measured"]
     forge(bench, measured={**measured, "conditions": [{"name": "cost", "met": False, "reason": "dearer"}]})
     (message,) = findings(bench, "evidence-broken")

@@ -72,12 +72,13 @@ def test_an_accepted_model_is_installed_with_all_that_is_known_of_it(bench: Benc
     assert problems(bench) == []
 
 
-def test_a_rejected_candidate_changes_nothing_but_the_ledger(bench: Bench) -> None:
+def test_a_rejected_candidate_changes_nothing_but_the_ledger_and_the_report_that_is_kept(bench: Bench) -> None:
     before = files(bench)
     answer = bench.install("desk_c")
     assert (answer.verdict, answer.decision, answer.exit_code, answer.consequences) == ("reject", "reject", 1, None)
     after = files(bench)
-    assert {name for name in before | after if before.get(name) != after.get(name)} == {chain.NAME}
+    kept = f"reports/decisions/{answer.digest}.json"
+    assert {name for name in before | after if before.get(name) != after.get(name)} == {chain.NAME, kept}
     subject = entries(bench)[-1].decision.subject
     fingerprints = bench.fingerprint("desk_c"), bench.fingerprint()
     assert (subject["half"], subject["candidate"], subject["incumbent"]) == ("harness", *fingerprints)

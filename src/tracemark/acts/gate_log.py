@@ -36,6 +36,9 @@ from tracemark.store.layout import Layout
 REPORTS = "reports"
 """The folder of a corpus below which reports of gates are looked for."""
 
+DECIDED = f"{REPORTS}/decisions"
+"""The folder in it where reports on which a decision rests are kept, each under its digest."""
+
 _KINDS = (Kind.ACCEPT, Kind.FREEZE, Kind.INSTALL, Kind.REJECT, Kind.ROLL_BACK)
 _JUDGED = (Kind.INSTALL, Kind.REJECT)
 _LARGEST = 64 * 1024 * 1024

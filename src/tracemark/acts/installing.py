@@ -4,7 +4,8 @@ Invariants:
 - the ledger is written first, and `params.yaml: accepted` after it. When a crash comes between the two, `check` names
   the command that finishes it, and that adds no second entry;
 - of two that decide at once the second waits for the first, and judges what stands then;
-- a rejected candidate changes nothing but the ledger, a refused comparison not even that;
+- the report of a decision is kept beside it, and written before it;
+- a rejected candidate changes nothing else than that and the ledger, a refused comparison not even these;
 - nothing is decided twice: a rejection that stands for the same report gets no second entry.
 """
 
@@ -20,6 +21,7 @@ from tracemark.acts.consequences import consequences
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import accepted_model, as_half
+from tracemark.acts.gate_log import DECIDED
 from tracemark.acts.gating import (
     GateAnswer,
     Judged,
@@ -42,6 +44,7 @@ from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import label
 from tracemark.ledger.params_file import set_accepted
 from tracemark.model.decision import GateEvidence, Kind
+from tracemark.model.gate import GateReport
 from tracemark.store.store import Store
 
 
@@ -119,6 +122,7 @@ def _decide(
         value = _half_of(judged, "candidate")
         would = consequences(corpus, {judged.report.half: value}) if kind is Kind.INSTALL else None
         if kind is not None and not options.dry_run:
+            _keep(corpus.root, judged.report)
             entry, new = _entered(corpus, kind, judged, options.reason, clock)
         if kind is Kind.INSTALL and not options.dry_run:
             written = value if judged.report.half == "harness" else label(value)
@@ -145,6 +149,13 @@ def _no_candidate(corpus: Corpus, judged: Judged) -> list[str]:
         for name in listed
         if name in names
     ]
+
+
+def _keep(root: Path, report: GateReport) -> None:
+    """Keep the report of a decision under its digest: the pipeline writes its own anew as soon as one is made."""
+    place = own_file(root / DECIDED) / f"{digest_of(report)}.json"
+    if not place.exists():
+        write_report(report, place)
 
 
 @contextmanager
