@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -37,6 +40,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def shared_traces() -> Path:
     """The folder of real trace files."""
     return SHARED_TRACES
+
+
+@pytest.fixture(scope="session")
+def played_clone(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """A clone of this repository in which the pipeline has run once, made once for all workers; only to be copied."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        shared = shared.parent
+    root = shared / "played" / "tracemark"
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "DVC_NO_ANALYTICS": "1",
+    }
+    with (shared / "played.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not root.exists():
+            making = root.with_name("making")
+            subprocess.run(["git", "clone", "--quiet", str(Path(__file__).parents[1]), str(making)], check=True)
+            done = subprocess.run(
+                ["dvc", "repro"], cwd=making, env=environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert "Running stage 'ingest'" in done.stdout
+            making.rename(root)
+    return root
 
 
 class Disk:

@@ -77,20 +77,10 @@ def found(project: Project) -> set[tuple[str, str]]:
     return {(each["code"], each["severity"]) for each in project.ask("check")["findings"]}
 
 
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A clone in which the pipeline has run once."""
-    root = tmp_path_factory.mktemp("clone") / "tracemark"
-    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(root)], check=True)
-    project = Project(root)
-    assert "ingest" in project.repro()
-    return project
-
-
 @pytest.fixture
-def project(played: Project, tmp_path: Path) -> Project:
-    """A copy of the clone, to be changed."""
-    shutil.copytree(played.root, tmp_path / "tracemark", symlinks=True)
+def project(played_clone: Path, tmp_path: Path) -> Project:
+    """A copy of a clone in which the pipeline has run once, to be changed."""
+    shutil.copytree(played_clone, tmp_path / "tracemark", symlinks=True)
     return Project(tmp_path / "tracemark")
 
 
