@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts.attempts import cost_of, model_of
+from tracemark.acts.attempts import cost_of, model_of, shown_otherwise
 from tracemark.gates.cell import Model
 
 
@@ -44,3 +44,22 @@ def test_the_model_half_is_all_that_a_run_says_of_its_model() -> None:
     }
     assert model_of(run) == Model("m", "1", "t", "o", "s", '{"temperature":0.5,"top_p":1}')
     assert model_of({}) == model_of({"sampling": {}}) == model_of({"sampling": {"seed": 7}}) == Model()
+
+
+@pytest.mark.parametrize(
+    ("recorded", "shown", "is_same"),
+    [
+        ("gpt-4", "openai/gpt-4", True),
+        ("gpt-4", "gpt-4-2026-01-31", True),
+        ("gpt-4", "GPT-4@20260131", True),
+        ("gpt-4", "gpt-4o-mini", False),
+        ("theta1", "theta10", False),
+        ("m", "mistral-large", False),
+        ("m/", "other", False),
+    ],
+)
+def test_a_provider_and_a_date_make_no_other_model_and_a_longer_name_does(
+    recorded: str, shown: str, is_same: bool
+) -> None:
+    run = {"steps": [{"source": "agent", "model_name": shown}]}
+    assert shown_otherwise(run, recorded) == (None if is_same else shown)

@@ -12,6 +12,7 @@ from tracemark.cli.main import run as tracemark
 from tracemark.ledger import chain
 from tracemark.ledger.entry import encode, seal
 from tracemark.model.decision import Decision
+from tracemark.stats.compare import sign_test
 
 from .conftest import CLOCK, Shop
 from .evaluated import Bench
@@ -150,8 +151,20 @@ def test_an_install_of_what_the_policy_rejected_is_broken_without_its_report(ben
     lose_the_report(bench)
     model = dict.fromkeys(("revision", "chat_template", "tokenizer", "server", "sampling")) | {"name": "m"}
     forge_subject(bench, "install", half="harness", harness=bench.fingerprint("desk_c"), model=model)
-    (message,) = findings(bench, "evidence-broken")
+    unnamed, message = findings(bench, "evidence-broken")
+    assert "it does not name the traces that it rests on" in unnamed
     assert "what it measured is a reject by significant" in message
+
+
+def test_a_policy_that_accepts_what_its_own_numbers_reject_is_broken_without_its_report(bench: Bench) -> None:
+    bench.install()
+    lose_the_report(bench)
+    measured = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]["measured"]
+    ups, downs = measured["ups"], measured["downs"]
+    turned = {"w": measured["l"], "l": measured["w"], "ups": downs, "downs": ups}
+    forge(bench, measured={**measured, **turned, "p": sign_test(measured["l"], measured["w"])})
+    (message,) = findings(bench, "evidence-broken")
+    assert "what a policy says does not follow from w, l and p" in message
 
 
 def test_a_p_that_does_not_follow_from_the_tasks_is_broken_without_its_report(bench: Bench) -> None:

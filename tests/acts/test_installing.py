@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -130,7 +131,18 @@ def test_whoever_installs_what_the_pipeline_judges_is_told_to_take_it_out(bench:
     said = bench.install(dry_run=True).consequences_said
     assert said[-1].startswith(f"'desk_b' {left}.harness, and run tracemark pipeline dvcfile")
     assert left not in said[-2]
-    assert bench.install_model().consequences_said[-1].startswith(f"'m@2' {left}.model")
+    bench.set(("[desk_c, desk_b]", f"['{bench.fingerprint('desk_b')[:20]}']"), ("[m@2]", "[m]"))
+    assert left in bench.install(dry_run=True).consequences_said[-1]
+    assert bench.install_model().consequences_said[-1].startswith(f"'m' {left}.model")
+
+
+def test_what_lies_in_place_of_the_report_that_is_kept_is_written_anew(bench: Bench) -> None:
+    answer = bench.install(dry_run=True)
+    place = bench.root / "reports" / "decisions" / f"{answer.digest}.json"
+    place.parent.mkdir(parents=True)
+    place.write_text('{"cut":')
+    bench.install()
+    assert json.loads(place.read_text())["verdict"] == "accept"
 
 
 def test_options_that_make_no_sense_together_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,9 +96,11 @@ def test_an_empty_domain_is_an_unknown_one(domain: str | None) -> None:
     assert for_evaluation("t-1", domain, frozenset({"shop/t-1"}))
 
 
-def test_an_unknown_task_may_be_any_of_those_kept_out() -> None:
-    assert for_evaluation(None, "shop", frozenset({"t-1"}))
-    assert not for_evaluation(None, "shop", frozenset())
+@pytest.mark.parametrize("task", [None, ""])
+def test_an_unknown_task_may_be_any_of_those_kept_out(task: str | None) -> None:
+    assert qualified(task, "shop") is None
+    assert for_evaluation(task, "shop", frozenset({"t-1"}))
+    assert not for_evaluation(task, "shop", frozenset())
 
 
 def test_a_task_whose_domain_is_known_is_not_that_of_a_longer_id() -> None:

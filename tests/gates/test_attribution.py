@@ -108,3 +108,9 @@ def test_students_quantiles_are_those_of_the_tables(freedom: int, value: float) 
 def test_a_level_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError):
         summed([1.0, 2.0], 1.0)
+
+
+def test_tasks_that_differ_by_the_same_but_for_the_last_digit_show_no_spread() -> None:
+    effect = summed([one / 10 - (one - 1) / 10 for one in range(1, 6)], 0.95)
+    assert effect.interval is None
+    assert effect.withheld == "all tasks differ by the same"

@@ -9,6 +9,7 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ from tracemark.store.selection import State
 from tracemark.store.state import join
 from tracemark.store.store import Store
 
+_DATE = re.compile(r"[-@:]?\d{4}-?\d{2}-?\d{2}")
 _NAMED = ("name", "revision", "chat_template", "tokenizer", "server")
 
 
@@ -95,8 +97,10 @@ def shown_otherwise(trajectory: Mapping[str, Any], name: str | None) -> str | No
 
 
 def _alike(one: str, other: str) -> bool:
+    """Return whether two names are those of one model, of which one may name a provider before or a date behind."""
     short, long = sorted((name.rpartition("/")[2].casefold() for name in (one, other)), key=len)
-    return long.startswith(short)
+    rest = long.removeprefix(short)
+    return bool(short) and (not rest or (rest != long and _DATE.fullmatch(rest) is not None))
 
 
 def cost_of(trajectory: Mapping[str, Any]) -> float | None:

@@ -23,7 +23,9 @@ from tracemark.acts.corpus import Corpus
 from tracemark.durable import read_regular
 from tracemark.errors import IrregularFileError, ParamsError
 from tracemark.findings import Finding, Report, finding
+from tracemark.gates.compare import decide
 from tracemark.gates.report import digest_of
+from tracemark.gates.terms import LEVEL
 from tracemark.ledger import params
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import label
@@ -131,6 +133,8 @@ def _broken(entry: Entry, one: GateEvidence, report: GateReport | None) -> list[
     wrong = []
     if one.accepted_traces is not None and digest.of(sorted(one.accepted_traces)) != one.traces.candidate:
         wrong.append("its list of traces has not the digest that it names")
+    if one.accepted_traces is None and entry.decision.kind == Kind.INSTALL:
+        wrong.append("it does not name the traces that it rests on")
     wrong += _unfounded(entry, one)
     if report is not None:
         wrong += _of_something_else(entry, one, report)
@@ -153,6 +157,9 @@ def _unfounded(entry: Entry, one: GateEvidence) -> list[str]:
     wrong, told = [], one.measured
     if not math.isclose(told.p, sign_test(told.w, told.l), rel_tol=1e-9):
         wrong.append("its p does not follow from w and l")
+    follows = decide(told.w, told.l, told.p, LEVEL, clean=told.clean)
+    if any(told.policies[name].accepts is not made.accepted for name, made in follows.items() if name in told.policies):
+        wrong.append("what a policy says does not follow from w, l and p")
     says = told.policies.get(one.policy)
     accepts = says is not None and says.accepts and all(condition.met for condition in told.conditions)
     if accepts is not (entry.decision.kind == Kind.INSTALL):

@@ -35,7 +35,7 @@ from tracemark.acts.gating import (
 from tracemark.acts.harnesses import placed
 from tracemark.clock import Clock
 from tracemark.durable import own_file
-from tracemark.errors import NegativeAnswerError, UsageError
+from tracemark.errors import NegativeAnswerError, TracemarkError, UsageError
 from tracemark.findings import Severity
 from tracemark.gates.report import digest_of
 from tracemark.harness.check import check
@@ -140,9 +140,13 @@ def _decide(
 
 def _no_candidate(corpus: Corpus, judged: Judged) -> list[str]:
     """Return what is left to do where the pipeline judges the candidate, which is compared with itself from now on."""
-    half, fingerprint = judged.report.half, judged.report.candidate.harness
+    half, side = judged.report.half, judged.report.candidate
     listed: list[str] = getattr(corpus.params.gates.candidates, half)
-    names = {fingerprint, corpus.name_of(fingerprint)} if half == "harness" else {label(_half_of(judged, "candidate"))}
+    names: set[str | None]
+    if half == "harness":
+        names = {name for name in listed if _fingerprint_of(corpus, name) == side.harness}
+    else:
+        names = {label(_half_of(judged, "candidate")), side.model.name}
     return [
         f"{name!r} is no candidate then: take it out of params.yaml: gates.candidates.{half}, and run "
         "tracemark pipeline dvcfile > dvc.yaml"
@@ -153,9 +157,15 @@ def _no_candidate(corpus: Corpus, judged: Judged) -> list[str]:
 
 def _keep(root: Path, report: GateReport) -> None:
     """Keep the report of a decision under its digest: the pipeline writes its own anew as soon as one is made."""
-    place = own_file(root / DECIDED) / f"{digest_of(report)}.json"
-    if not place.exists():
-        write_report(report, place)
+    write_report(report, own_file(root / DECIDED) / f"{digest_of(report)}.json")
+
+
+def _fingerprint_of(corpus: Corpus, name: str) -> str | None:
+    """Return the harness that a name means; None for one that means none, or several."""
+    try:
+        return corpus.resolve(name).fingerprint
+    except TracemarkError:
+        return None
 
 
 @contextmanager

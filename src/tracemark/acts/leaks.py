@@ -65,7 +65,7 @@ def leaks(corpus: Corpus, store: Store) -> Leaks:
         count = 0
         for trace in export.traces:
             rows_of = (stored.get(one) for one in (trace, *newer.get(trace, ())))
-            known = [(row.task, row.domain) for row in rows_of if row is not None and row.task is not None]
+            known = [(row.task, row.domain) for row in rows_of if row is not None and row.task]
             leaked.update(qualified(*one) or "" for one in known if for_evaluation(*one, evaluation))
             count += not known
         if leaked:

@@ -20,8 +20,13 @@ _LONGEST = 200
 
 
 def qualified(task: str | None, domain: str | None) -> str | None:
-    """Return the task with its domain, since domains number their tasks each for themselves; an empty one is none."""
-    return f"{domain}/{task}" if task is not None and domain else task
+    """Return the task with its domain, since domains number their tasks each for themselves; None for no task.
+
+    An empty text names no domain and no task.
+    """
+    if not task:
+        return None
+    return f"{domain}/{task}" if domain else task
 
 
 def for_evaluation(task: str | None, domain: str | None, evaluation: frozenset[str]) -> bool:

@@ -160,7 +160,8 @@ def summed(differences: list[float], level: float) -> Effect:
     number, total = len(differences), math.fsum(differences)
     if number < 2:
         return Effect(total, None, "one task shows nothing of how tasks differ")
-    if min(differences) == max(differences):
+    # scores are fractions of attempts, and what is equal may differ in the last digit
+    if math.isclose(min(differences), max(differences), rel_tol=1e-9, abs_tol=1e-12):
         return Effect(total, None, "all tasks differ by the same")
     half = student_quantile((1 + level) / 2, number - 1) * stdev(differences) * math.sqrt(number)
     middle = number * fmean(differences)

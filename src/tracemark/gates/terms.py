@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+LEVEL = 0.05
+"""The largest p at which the policy `significant` accepts, as it is shipped."""
+
 
 class Half(StrEnum):
     """The half of the pair that is judged; the other one is the same in both cells."""
@@ -48,7 +51,7 @@ class Terms:
     """The policy that decides; the other one is told as well."""
     attempts: int | None = None
     """Scored attempts that each task must have; None: as many as all tasks have, if that is one number."""
-    level: float = 0.05
+    level: float = LEVEL
     """The largest p at which `significant` accepts."""
     infrastructure_limit: float = 0.0
     """Largest share of a cell's attempts that the infrastructure may have ended and nobody re-run."""
