@@ -21,17 +21,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from identity_truth import DOCS, TRACES
+from identity_truth import DOCS, TRACES, places
 
-from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failing_job import FailingJob, routed
 from tracemark.acts.failing_terms import Asking
 from tracemark.acts.ingest import IngestOptions, ingest
 from tracemark.failures.conditions import UNMATCHED, shipped
 from tracemark.failures.route import Routing
-from tracemark.importers.base import Imported
-from tracemark.importers.source import plan, read
 from tracemark.store.selection import Selection
 
 PAGE = DOCS / "reference" / "failures.md"
@@ -115,13 +112,7 @@ def readings() -> list[Reading]:
 
 def collect() -> dict[tuple[str, int], Trace]:
     """Ingest the collection and return its traces, each under every place in which it stands."""
-    places: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    numbers: Counter[str] = Counter()
-    for item in (item for job in plan([TRACES]).jobs for item in read(job)):
-        if isinstance(item, Imported):
-            label = item.source["label"]
-            places[digest.sha256(item.trajectory_bytes)].append((label, numbers[label]))
-            numbers[label] += not item.embedded
+    where = places()
     found: dict[tuple[str, int], Trace] = {}
     with TemporaryDirectory() as folder:
         root = Path(folder)
@@ -132,7 +123,7 @@ def collect() -> dict[tuple[str, int], Trace]:
                 job = FailingJob(batch.path, tuple(asking.asked(batch.states)), asking.conditions, None)
                 for asked, line, routing in routed(job):
                     trace = Trace(line["source"]["format"], routing)
-                    found |= dict.fromkeys(places[asked.trace], trace)
+                    found |= dict.fromkeys(where[asked.trace], trace)
     return found
 
 

@@ -129,26 +129,26 @@ def _listed(value: str | Iterable[str]) -> tuple[str, ...]:
 
 def collect() -> Collection:
     """Ingest the collection and return its traces."""
-    places = _places()
+    where = places()
     with TemporaryDirectory() as folder:
         ingest(Path(folder), [TRACES], IngestOptions())
         with open_store(Path(folder)) as store:
             confirmed = groups(Corpus(Path(folder)), store).confirmed
             lines = store.lines(store.select(Selection()))
-            traces = [_trace(places[state.trace_id], digest.load_canonical(line)) for state, line in lines]
+            traces = [_trace(where[state.trace_id], digest.load_canonical(line)) for state, line in lines]
     return Collection(confirmed, tuple(traces))
 
 
-def _places() -> dict[str, list[tuple[str, int]]]:
+def places() -> dict[str, list[tuple[str, int]]]:
     """Return where each trace is read: the file, and which of its traces it is."""
-    places: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
     numbers: Counter[str] = Counter()
     for item in (item for job in plan([TRACES]).jobs for item in read(job)):
         if isinstance(item, Imported):
             label = item.source["label"]
-            places[digest.sha256(item.trajectory_bytes)].append((label, numbers[label]))
+            found[digest.sha256(item.trajectory_bytes)].append((label, numbers[label]))
             numbers[label] += not item.embedded
-    return places
+    return found
 
 
 def _trace(places: list[tuple[str, int]], line: dict[str, Any]) -> Trace:

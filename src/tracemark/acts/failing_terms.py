@@ -156,7 +156,7 @@ class Asking:
         if (by_harness := self.unwanted(row.fingerprint)) is not None:
             return by_harness
         # a task without a name is one that nobody knows
-        held_out = for_evaluation(row.task or None, row.domain, self._evaluation)
+        held_out = for_evaluation(row.task, row.domain, self._evaluation)
         return Left.EVALUATION_TASK if held_out else None
 
     def unwanted(self, fingerprint: str | None) -> Left | None:
