@@ -118,6 +118,11 @@ def test_freezes_side_by_side_that_disagree_hold_neither() -> None:
     held = after(ours, theirs)
     assert held.frozen is None
     assert codes(held) == ["ledger-freeze-conflict"]
+    assert held.conflicts[0].message.endswith((f"{theirs.digest[:12]} says 8", f"{ours.digest[:12]} says 4"))
+    assert set(held.freezes) == {ours, theirs}
+    later = entry("freeze", {"tasks": DIGEST, "count": 3, "attempts": 8}, ours, theirs)
+    settled = after(ours, theirs, later)
+    assert (settled.frozen, settled.freezes, codes(settled)) == (later, (later,), [])
 
 
 def test_the_pair_before_and_after_an_entry_is_what_its_maker_knew() -> None:

@@ -46,6 +46,8 @@ class LedgerState:
     evidence."""
     frozen: Entry | None = None
     """The `freeze` in force; None when the evaluation set was never frozen, or concurrent ones disagree."""
+    freezes: tuple[Entry, ...] = ()
+    """Every `freeze` that no later one replaced: several where branches froze side by side, agreeing or not."""
     retracted: Mapping[str, Entry] = field(default_factory=dict)
     """Trace id to the first retraction of it in force."""
     retracted_raw: Mapping[str, Entry] = field(default_factory=dict)
@@ -88,7 +90,9 @@ def state(chain: Chain) -> LedgerState:
     freezes = past.latest(entry for entry in chain.entries if entry.decision.kind == Kind.FREEZE)
     frozen = freezes[0] if len({digest.canonical(entry.decision.subject) for entry in freezes}) == 1 else None
     if freezes and frozen is None:
-        conflicts.append(_disagreement("ledger-freeze-conflict", "ledger.jsonl", "tasks", freezes))
+        said = [entry.decision.subject for entry in freezes]
+        member = next(name for name in ("tasks", "attempts", "count") if len({one[name] for one in said}) > 1)
+        conflicts.append(_disagreement("ledger-freeze-conflict", "ledger.jsonl", member, freezes))
     stamps, divided, disagreements = _stamps(chain, past)
     equivalences, disputed = _equivalences(chain, past)
     return LedgerState(
@@ -98,6 +102,7 @@ def state(chain: Chain) -> LedgerState:
         model_by=pair.model.by,
         history=pair.history,
         frozen=frozen,
+        freezes=tuple(freezes),
         retracted=_in_force(chain, past, _trace),
         retracted_raw=_in_force(chain, past, records_named),
         spared=_spared(chain, past),
