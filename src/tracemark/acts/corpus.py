@@ -165,12 +165,12 @@ class Corpus:
     def acceptance_findings(self) -> list[Finding]:
         """Return what keeps it open which harness is accepted: params.yaml or two branches against the ledger."""
         undecided = [problem for problem in self.decisions.conflicts if problem.code == CONFLICTS["harness"]]
-        return [*undecided, *params.accepted_findings(self.params, self.decisions)]
+        return [*undecided, *params.accepted_findings(self.params, self.decisions, "harness")]
 
     def model_findings(self) -> list[Finding]:
         """Return what keeps it open which model is accepted: params.yaml or two branches against the ledger."""
         undecided = [problem for problem in self.decisions.conflicts if problem.code == CONFLICTS["model"]]
-        return [*undecided, *params.model_findings(self.params, self.decisions)]
+        return [*undecided, *params.accepted_findings(self.params, self.decisions, "model")]
 
     def equivalents(self) -> frozenset[str]:
         """Return the accepted fingerprint and its declared equivalents.

@@ -24,6 +24,7 @@ from tracemark.findings import Finding, Report, finding
 from tracemark.harness import check as checks
 from tracemark.harness import snapshot
 from tracemark.ledger import chain, params
+from tracemark.ledger.pair import HALVES
 from tracemark.store.catalogue import CatalogueError, is_damage
 from tracemark.store.check import check as check_store
 from tracemark.store.disputes import check_decisions, check_disputes, stored_tasks
@@ -146,8 +147,8 @@ def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
     try:
         found: list[Finding] = []
         if decided:
-            found += params.accepted_findings(corpus.params, corpus.decisions)
-            found += params.model_findings(corpus.params, corpus.decisions)
+            for half in HALVES:
+                found += params.accepted_findings(corpus.params, corpus.decisions, half)
         accepted = corpus.accepted
     except ParamsError as error:
         return [finding("params-unusable", error.where or params.NAME, error.message, error.hint)]

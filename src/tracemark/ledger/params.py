@@ -8,7 +8,7 @@ A value that the file does not state has its default here. The file itself is th
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
@@ -181,43 +181,49 @@ def digest_of(params: Params) -> str:
     return digest.of({**told, "evaluation": sorted(params.evaluation)})
 
 
-def accepted_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]:
-    """Return where `accepted.harness` and the ledger differ, with the command that makes them agree.
+@dataclass(frozen=True, slots=True)
+class _Half:
+    """How findings speak of one half of the accepted pair."""
 
-    Nothing is returned when concurrent acceptances disagree: that is a finding of the ledger's own.
+    code: str
+    """The code of the finding that the file and the ledger differ."""
+    accept: str
+    """The command that accepts one."""
+    shown: Callable[[str], str]
+    """Gives a value as messages show it."""
+
+
+_OF = {
+    "harness": _Half("accepted-differs", "tracemark harness accept", str),
+    "model": _Half("accepted-model-differs", "tracemark model accept", repr),
+}
+
+
+def accepted_findings(params: Params, state: LedgerState, half: str) -> tuple[Finding, ...]:
+    """Return where one half of `accepted` and the ledger differ, with the command that makes them agree.
+
+    Nothing is returned when concurrent decisions about it disagree: that is a finding of the ledger's own.
+
+    Args:
+        params: what the file says.
+        state: what the ledger decided.
+        half: `harness` or `model`.
     """
-    stated, decided = params.accepted.harness, state.harness
-    if stated == decided or any(conflict.code == CONFLICTS["harness"] for conflict in state.conflicts):
+    stated = getattr(params.accepted, half)
+    decided, by = (state.harness, state.accepted_by) if half == "harness" else (label(state.model), state.model_by)
+    if stated == decided or any(conflict.code == CONFLICTS[half] for conflict in state.conflicts):
         return ()
+    of, anew = _OF[half], f"{_OF[half].accept} {shlex.quote(stated or '')} --reason TEXT"
     if decided is None:
-        message = f"accepted.harness is {stated}, and the ledger accepted none"
-        hint = _to_none(state.accepted_by) or f"tracemark harness accept {stated} --reason TEXT, or set it to null"
+        said = "none"
+        hint = _to_none(by) or f"{anew}, or set it to null"
     else:
-        message = f"accepted.harness is {stated or 'null'}, and the ledger accepted {decided}"
-        hint = f"tracemark harness accept {decided} --reason TEXT writes what the ledger decided"
+        said = of.shown(decided)
+        hint = f"{of.accept} {shlex.quote(decided)} --reason TEXT writes what the ledger decided"
         if stated is not None:
-            hint += f"; tracemark harness accept {stated} --reason TEXT decides anew"
-    return (finding("accepted-differs", f"{NAME}: accepted.harness", message, hint),)
-
-
-def model_findings(params: Params, state: LedgerState) -> tuple[Finding, ...]:
-    """Return where `accepted.model` and the ledger differ, with the command that makes them agree.
-
-    Nothing is returned when concurrent decisions disagree: that is a finding of the ledger's own.
-    """
-    stated, decided = params.accepted.model, label(state.model)
-    if stated == decided or any(conflict.code == CONFLICTS["model"] for conflict in state.conflicts):
-        return ()
-    if decided is None:
-        message = f"accepted.model is {stated!r}, and the ledger accepted none"
-        anew = f"tracemark model accept {shlex.quote(stated or '')} --reason TEXT, or set it to null"
-        hint = _to_none(state.model_by) or anew
-    else:
-        message = f"accepted.model is {'null' if stated is None else repr(stated)}, and the ledger accepted {decided!r}"
-        hint = f"tracemark model accept {shlex.quote(decided)} --reason TEXT writes what the ledger decided"
-        if stated is not None:
-            hint += f"; tracemark model accept {shlex.quote(stated)} --reason TEXT decides anew"
-    return (finding("accepted-model-differs", f"{NAME}: accepted.model", message, hint),)
+            hint += f"; {anew} decides anew"
+    message = f"accepted.{half} is {'null' if stated is None else of.shown(stated)}, and the ledger accepted {said}"
+    return (finding(of.code, f"{NAME}: accepted.{half}", message, hint),)
 
 
 def _to_none(decided: Entry | None) -> str | None:
