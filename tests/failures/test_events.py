@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.failures.runs import Line, bash, call, line, says
 from tracemark.failures.events import Event, read
 
@@ -13,7 +15,17 @@ def events_of(stored: Line) -> tuple[Event, ...]:
 def test_a_result_is_an_event_of_its_call() -> None:
     stored = line(call("edit", {"path": "a", "text": "b"}, "Error: no", name="c7"))
     assert events_of(stored) == (
-        Event(2, "c7", "edit", "edit path=a", '{"path":"a","text":"b"}', "Error: no", empty=False, operation="edit"),
+        Event(
+            step=2,
+            call="c7",
+            tool="edit",
+            family="edit path=a",
+            command='{"path":"a","text":"b"}',
+            error="Error: no",
+            empty=False,
+            operation="edit",
+            seen=(2, 0),
+        ),
     )
 
 
@@ -55,12 +67,14 @@ def test_a_result_in_a_later_step_belongs_to_the_call_of_its_name() -> None:
 
     asked = call("book", {"train_id": "IC-7"}), call("book", {"train_id": "IC-8"})
     found = events_of(line(asked[0], answered("Error: sold out"), asked[1], answered("booked", "user")))
-    assert [(event.step, event.call, event.tool) for event in found] == [(3, "c", "book"), (5, "c", "book")]
+    # the event is the call's, and says where its answer lies
+    assert [(event.step, event.call, event.tool) for event in found] == [(2, "c", "book"), (4, "c", "book")]
+    assert [event.seen for event in found] == [(3, 0), (5, 0)]
     assert [event.command for event in found] == ['{"train_id":"IC-7"}', '{"train_id":"IC-8"}']
     # nor is it what a call of its own step was answered
     both = call("book", {"train_id": "IC-9"}, name="d") | {"observation": answered("Error: sold out")["observation"]}
     (other_one,) = events_of(line(asked[0], both))
-    assert (other_one.call, other_one.command) == ("c", '{"train_id":"IC-7"}')
+    assert (other_one.step, other_one.call, other_one.command) == (2, "c", '{"train_id":"IC-7"}')
     # a call that is yet to come is not what it answers, and neither is one of another name
     early, other = events_of(line(answered("Error: sold out"), asked[0], answered("Error: no", name="d")))
     assert (early.tool, other.tool) == (None, None)
@@ -75,6 +89,40 @@ def test_a_result_without_a_call_may_have_its_command_beside_it() -> None:
     for step in (by_action, by_text, by_record):
         (event,) = events_of(line(step))
         assert (event.call, event.tool, event.family, event.error) == (None, None, "shell: make", "make: *** Error 2")
+
+
+@pytest.mark.parametrize("name", ["lost", 7, ["c"]])
+def test_a_result_that_names_an_unknown_call_has_no_command(name: object) -> None:
+    results = {"results": [{"content": "make: *** Error 2", "extra": {"original_call_id": name}}]}
+    by_action = says("x", extra={"action": "make\n"}, observation=results)
+    by_text = says("let me build\n```bash\nmake\n```", observation=results)
+    by_call = call("bash", {"command": "make"}) | {"observation": results}
+    for step in (by_action, by_text, by_call):
+        (event,) = events_of(line(step))
+        assert (event.step, event.call, event.tool, event.family, event.command) == (2, None, None, None, "")
+        assert event.error == "make: *** Error 2"
+    results["results"][0]["extra"] |= {"original_content": {"command": "make"}}
+    (event,) = events_of(line(by_call))
+    assert (event.call, event.command) == (None, "make")
+
+
+def test_what_is_left_over_in_a_step_with_calls_has_no_command_of_the_steps_text() -> None:
+    answered = call("bash", {"command": "ls"}, "a") | {"message": "```bash\nmake\n```", "extra": {"action": "make"}}
+    answered["observation"]["results"].append({"content": "make: *** Error 2"})
+    _, event = events_of(line(answered))
+    assert (event.call, event.command, event.family, event.seen) == (None, "", None, (2, 1))
+
+
+def test_events_are_in_the_order_in_which_the_results_came() -> None:
+    late = {"content": "Error: lost", "extra": {"original_call_id": "a"}}
+    both = call("book", {"n": 2}, "booked", name="b")
+    both["observation"]["results"].append(late)
+    found = events_of(line(call("book", {"n": 1}, name="a"), both, call("book", {"n": 3}, "booked", name="c")))
+    assert [(event.call, event.step, event.seen) for event in found] == [
+        ("b", 3, (3, 0)),
+        ("a", 2, (3, 1)),
+        ("c", 4, (4, 0)),
+    ]
 
 
 def test_steps_copied_from_another_trajectory_tell_of_that_one() -> None:

@@ -67,6 +67,36 @@ class TestExamples:
         found = log.example("id", stored, routing)
         assert (found["command"], found["observation"]) == ('{"path":"b"}', "Error: no")
 
+    def test_a_late_answer_is_shown_with_its_own_call_and_its_own_text(self) -> None:
+        asked = call("book", {"train": "IC-7"}, name="a") | {"message": "the first train"}
+        other = call("seat", {"train": "IC-8"}, "Error: sold out today", name="b") | {"message": "another train"}
+        late = {"content": "Error: sold out", "extra": {"original_call_id": "a"}}
+        other["observation"]["results"].append(late)
+        stored, routing = routed(asked, says("waiting"), other, call("seat", {"train": "IC-8"}, "booked", name="c"))
+        found = log.example("id", stored, routing)
+        assert found["evidence"] == {"step": 2, "call": "a", "tool": "book", "text": "Error: sold out"}
+        assert (found["message"], found["command"]) == ("the first train", '{"train":"IC-7"}')
+        assert (found["observation"], found["observed_in"]) == ("Error: sold out", 4)
+
+    def test_of_calls_of_one_name_and_one_error_it_is_the_one_that_failed(self) -> None:
+        calls = [{"tool_call_id": "c", "function_name": "edit", "arguments": {"path": name}} for name in "ab"]
+        results = [{"source_call_id": "c", "content": f"Error: no\nfile {name}"} for name in "ab"]
+        both = says("", tool_calls=calls, observation={"results": results})
+        stored, routing = routed(both, call("edit", {"path": "a"}, "edited", name="d"))
+        found = log.example("id", stored, routing)
+        assert (found["command"], found["observation"]) == ('{"path":"b"}', "Error: no\nfile b")
+
+    def test_an_error_that_only_the_record_tells_is_shown_with_its_own_result(self) -> None:
+        calls = [{"tool_call_id": name, "function_name": "edit", "arguments": {"path": name}} for name in "ab"]
+        results = [
+            {"source_call_id": "a", "content": "fine: no order 3, as asked"},
+            {"source_call_id": "b", "content": "", "extra": {"raw_output": {"ok": False, "message": "no order 3"}}},
+        ]
+        stored, routing = routed(says("", tool_calls=calls, observation={"results": results}))
+        found = log.example("id", stored, routing)
+        assert (found["command"], found["observation"]) == ('{"path":"b"}', "")
+        assert json.loads(found["raw_output"])["message"] == "no order 3"
+
     def test_a_run_without_an_error_shows_how_it_ended(self) -> None:
         stored, routing = routed(says("I give up"))
         found = log.example("id", stored, routing)

@@ -98,7 +98,9 @@ class ClusterShown(Report):
     """Trace ids that stand for it: the smallest three."""
     examples: list[dict[str, Any]]
     """Of each of them `trace`, `domain`, `task`, `condition`, `destination`, `evidence` (step, call, tool, text),
-    `symptoms`, and what was said, called and seen there (`message`, `command`, `observation`, `raw_output`)."""
+    `symptoms`, and what was said, called and seen of that call: `message`, `command` (null when not known),
+    `observation`, `observed_in` (the step, which is a later one where the answer came late), `raw_output`. Of a run in
+    which no call failed its last step: `step`, `message`."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ Invariants:
 - an event is a result that was really given: a call without one proves nothing, neither failure nor recovery;
 - results belong to calls by name, those without a name to the calls of their step without an answer in order, and what
   is left over to no call; where an importer found a name that no call of the step has, it is the last such call before;
+- a result that names a call, or lies in a step with calls, is of nothing else that its step may have run: where its
+  call is not known, neither is its command, unless it says it itself;
 - steps copied from another trajectory tell of that one and give no events here; embedded sub-agents are not entered.
 """
 
@@ -28,7 +30,7 @@ class Event(NamedTuple):
     """One result."""
 
     step: int
-    """`step_id` of the step that has it."""
+    """`step_id` of the step that has the call; of a result without one, of the step that has the result."""
     call: str | None
     """`tool_call_id`; None when the result belongs to no call."""
     tool: str | None
@@ -45,13 +47,16 @@ class Event(NamedTuple):
     """The family without the object acted on."""
     misnamed: bool = False
     """Whether the error says that what the call names is not there."""
+    seen: tuple[int, int] = (0, 0)
+    """Where the result is: `step_id` of its step, which may be a later one, and its index among the results there."""
 
 
 class Story(NamedTuple):
     """What one walk gives."""
 
     events: tuple[Event, ...]
-    """In the order of the steps, and of the calls in a step."""
+    """In the order in which the results came: of the steps that have them, and in a step as they stand there. A call
+    that was answered late has its event where the answer is, and not where it was made."""
     prompt_tokens: int | None
     """Tokens that were sent to a model; None when nothing was recorded, which is not 0."""
     agent_steps: int
@@ -97,16 +102,24 @@ def _add(
     step: Mapping[str, Any],
     calls: Sequence[Mapping[str, Any]],
     results: Sequence[Mapping[str, Any]],
-    called: Callable[[Any], Mapping[str, Any] | None],
+    called: Callable[[Any], _Made | None],
 ) -> None:
     """Add the events of one step; `called` gives the call of an earlier one by its name."""
     index = step["step_id"]
     if len(calls) == 1 == len(results) and results[0].get("source_call_id") == calls[0]["tool_call_id"]:
-        events.append(_event(index, calls[0], results[0]))
+        events.append(_event(_Made(index, calls[0]), results[0], (index, 0)))
         return
-    for own, result in _paired(calls, results):
-        call = called(_original_name(result)) if own is None else own
-        events.append(_event(index, call, result) if call is not None else _without_call(step, result))
+    for number, (own, result) in enumerate(_paired(calls, results)):
+        made = called(_original_name(result)) if own is None else _Made(index, own)
+        seen = index, number
+        events.append(_without_call(step, result, seen) if made is None else _event(made, result, seen))
+
+
+class _Made(NamedTuple):
+    """A call, and the `step_id` of the step in which it was made."""
+
+    step: int
+    call: Mapping[str, Any]
 
 
 class _Called:
@@ -115,20 +128,20 @@ class _Called:
     def __init__(self, steps: Sequence[Mapping[str, Any]]) -> None:
         self._steps = steps
 
-    def before(self, place: int, name: str | None) -> Mapping[str, Any] | None:
+    def before(self, place: int, name: str | None) -> _Made | None:
         """Return the last call of a name in a step before the one at `place`; None when there is none."""
         places, calls = self._named.get(name, ((), ())) if name is not None else ((), ())
         found = bisect_left(places, place)
         return calls[found - 1] if found else None
 
     @cached_property
-    def _named(self) -> dict[str, tuple[list[int], list[Mapping[str, Any]]]]:
-        named: dict[str, tuple[list[int], list[Mapping[str, Any]]]] = {}
+    def _named(self) -> dict[str, tuple[list[int], list[_Made]]]:
+        named: dict[str, tuple[list[int], list[_Made]]] = {}
         for place, step in enumerate(self._steps):
             for call in step.get("tool_calls") or ():
                 places, calls = named.setdefault(call["tool_call_id"], ([], []))
                 places.append(place)
-                calls.append(call)
+                calls.append(_Made(step["step_id"], call))
         return named
 
 
@@ -145,7 +158,7 @@ def _paired(
     for result in results:
         name = result.get("source_call_id")
         if name is None:
-            yield None if _original_name(result) else next(unnamed, None), result
+            yield None if _names_a_call(result) else next(unnamed, None), result
             continue
         if waiting.get(name):
             # several calls of one name are answered in order, and what is left over belongs to the last of them
@@ -153,7 +166,8 @@ def _paired(
         yield last.get(name), result
 
 
-def _event(step: int, call: Mapping[str, Any], result: Mapping[str, Any]) -> Event:
+def _event(made: _Made, result: Mapping[str, Any], seen: tuple[int, int]) -> Event:
+    step, call = made
     tool, arguments = call["function_name"] or None, call.get("arguments") or _NO_ARGUMENTS
     script = script_of(tool, arguments)
     text, said = _said(result, script, tool, arguments)
@@ -162,22 +176,40 @@ def _event(step: int, call: Mapping[str, Any], result: Mapping[str, Any]) -> Eve
     empty = said.hidden or not text.strip()
     operation = family if script is not None else operation_of(tool, arguments, None)
     misnamed = said.error is not None and is_misnamed(said.error, tool, arguments, script)
-    return Event(step, call["tool_call_id"], tool, family, command, said.error, empty, operation, misnamed)
+    return Event(step, call["tool_call_id"], tool, family, command, said.error, empty, operation, misnamed, seen)
 
 
-def _without_call(step: Mapping[str, Any], result: Mapping[str, Any]) -> Event:
-    """Return the event of a result without a call: its command may stand in the step's `extra` or in its text."""
-    extra = step.get("extra")
-    action = extra.get("action") if isinstance(extra, dict) else None
-    script = action if isinstance(action, str) else _recorded(result)
-    if script is None and step["source"] == "agent":
-        message = text_of(step["message"])
-        if "```" in message and (match := _FENCE.search(message)) is not None:
-            script = match[1]
+def _without_call(step: Mapping[str, Any], result: Mapping[str, Any], seen: tuple[int, int]) -> Event:
+    """Return the event of a result without a call; its command may stand beside it, or in its step.
+
+    What a step did without calls stands in its `extra`, or in an agent's text. A result that names a call is of that
+    one, known or not, and a step with calls did what they say; neither is of anything else in the step.
+    """
+    script = _recorded(result)
+    if script is None and not step.get("tool_calls") and not _names_a_call(result):
+        script = _done_in(step)
     text, said = _said(result, script, None, _NO_ARGUMENTS)
     family = family_of(None, _NO_ARGUMENTS, script)
     empty = said.hidden or not text.strip()
-    return Event(step["step_id"], None, None, family, script or "", said.error, empty, family)
+    return Event(step["step_id"], None, None, family, script or "", said.error, empty, family, seen=seen)
+
+
+def _done_in(step: Mapping[str, Any]) -> str | None:
+    """Return the command of a step that makes no calls; None when it says none."""
+    extra = step.get("extra")
+    action = extra.get("action") if isinstance(extra, dict) else None
+    if isinstance(action, str):
+        return action
+    message = text_of(step["message"]) if step["source"] == "agent" else ""
+    found = _FENCE.search(message) if "```" in message else None
+    return None if found is None else found[1]
+
+
+def _names_a_call(result: Mapping[str, Any]) -> bool:
+    """Return whether a result says which call it answers, be it one that is not known."""
+    extra = result.get("extra")
+    original = extra.get("original_call_id") if isinstance(extra, dict) else None
+    return result.get("source_call_id") is not None or (original is not None and original != "")
 
 
 def _original_name(result: Mapping[str, Any]) -> str | None:

@@ -11,12 +11,12 @@ The order of everything depends on what is counted alone, so the same failures g
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracemark.failures.cluster import Cluster, Clusters
 from tracemark.failures.events import read
-from tracemark.failures.route import Routing, Span
+from tracemark.failures.route import Routing, Span, failures_of
 from tracemark.importers.content import text_of
 
 FORMAT = "tracemark/failures/1"
@@ -75,7 +75,13 @@ def row(trace: str, line: Mapping[str, Any], fingerprint: str | None, routing: R
 
 
 def example(trace: str, line: Mapping[str, Any], routing: Routing) -> dict[str, Any]:
-    """Return one trace as an example of its cluster: the span, and in full what was asked, called and seen there."""
+    """Return one trace as an example of its cluster: the span, and in full what was said, called and seen of its call.
+
+    Args:
+        trace: the trace's id.
+        line: the stored line.
+        routing: where it goes.
+    """
     run, failure = line["run"], routing.failure
     found: dict[str, Any] = {
         "trace": trace,
@@ -86,15 +92,19 @@ def example(trace: str, line: Mapping[str, Any], routing: Routing) -> dict[str, 
         "evidence": _span(failure),
         "symptoms": routing.symptoms,
     }
-    step = None if failure is None else _step(line, failure.step)
-    if failure is None or step is None:
-        last = line["trajectory"]["steps"][-1]
-        return found | {"step": last["step_id"], "message": _kept(text_of(last["message"]))}
-    event = next((each for each in read(line).events if _is_at(each, failure)), None)
-    result = _result(step, failure)
-    found["message"] = _kept(text_of(step["message"]))
-    found["command"] = None if event is None else _kept(event.command)
+    steps = line["trajectory"]["steps"]
+    if failure is None:
+        return found | {"step": steps[-1]["step_id"], "message": _kept(text_of(steps[-1]["message"]))}
+    events = read(line).events
+    failed, _ = failures_of(events)
+    assert failed is not None, "the routing is of this line"
+    event = events[failed]
+    number, index = event.seen
+    result = _step(steps, number)["observation"]["results"][index]
+    found["message"] = _kept(text_of(_step(steps, event.step)["message"]))
+    found["command"] = _kept(event.command) if event.command else None
     found["observation"] = _kept(text_of(result.get("content")))
+    found["observed_in"] = number
     raw = (result.get("extra") or {}).get("raw_output")
     if raw is not None:
         found["raw_output"] = _kept(
@@ -237,20 +247,5 @@ def _kept(text: str) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
-def _step(line: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
-    steps: Iterable[Mapping[str, Any]] = line["trajectory"]["steps"]
-    return next((step for step in steps if step["step_id"] == number), None)
-
-
-def _is_at(event: Any, span: Span) -> bool:
-    return (event.step, event.call, event.tool, event.error) == (span.step, span.call, span.tool, span.text)
-
-
-def _result(step: Mapping[str, Any], failure: Span) -> Mapping[str, Any]:
-    """Return the result of a step in which a failure was found."""
-    results: Sequence[Mapping[str, Any]] = (step.get("observation") or {}).get("results") or ({},)
-    own = [result for result in results if result.get("source_call_id") == failure.call]
-    for result in own or results:
-        if failure.text in text_of(result.get("content")):
-            return result
-    return (own or results)[0]
+def _step(steps: Sequence[Mapping[str, Any]], number: int) -> Mapping[str, Any]:
+    return next(step for step in steps if step["step_id"] == number)
