@@ -1,9 +1,10 @@
-"""Which entries of a ledger descend from which, and which of some are the latest."""
+"""Which entries of a ledger descend from which, which of some are the latest, and how it is said that they disagree."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tracemark.findings import Finding, finding
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.entry import Entry
 
@@ -36,3 +37,19 @@ class Past:
         """Return the ancestors of an entry, parents before children."""
         bits = self._ancestors[entry.digest]
         return [one for position, one in enumerate(self._entries) if bits >> position & 1]
+
+
+def disagreement(
+    code: str, where: str, said: Iterable[tuple[Entry, str]], hint: str | None = None, so: str = ""
+) -> Finding:
+    """Return the finding that entries of which neither had seen the other say different things.
+
+    Args:
+        code: the finding's code.
+        where: what they are about.
+        said: each entry with what it says, in words in which they differ.
+        hint: the command that settles it; None for the usual one.
+        so: what follows until it is settled; empty when the code says it.
+    """
+    told = ", ".join(f"{entry.digest[:12]} says {what}" for entry, what in said)
+    return finding(code, where, f"decisions made side by side disagree{so and f', so {so}'}: {told}", hint)

@@ -10,14 +10,14 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tracemark import digest
 from tracemark.findings import Finding, finding
-from tracemark.ledger.chain import Chain, of
-from tracemark.ledger.descent import Past
+from tracemark.ledger.chain import Chain
+from tracemark.ledger.descent import Past, disagreement
 from tracemark.ledger.entry import Entry
 from tracemark.model.decision import Kind
 from tracemark.model.trace import model_label
@@ -59,16 +59,22 @@ class AcceptedPair:
     """Where decisions disagree, or were never judged together."""
 
 
-def accepted_pair(chain: Chain, past: Past) -> AcceptedPair:
-    """Return the accepted pair after all entries of a verified chain."""
-    history = tuple(entry for entry in chain.entries if any(sets(entry, half) for half in HALVES))
+def accepted_pair(entries: Iterable[Entry], past: Past) -> AcceptedPair:
+    """Return the accepted pair after some entries of a verified chain.
+
+    Args:
+        entries: all of a chain, or all from which one of its entries descends; in its order.
+        past: which entry of that chain descends from which.
+    """
+    history = tuple(entry for entry in entries if any(sets(entry, half) for half in HALVES))
     halves: dict[str, AcceptedHalf] = {}
     conflicts = []
     for half in HALVES:
         latest = past.latest(entry for entry in history if sets(entry, half))
         if len({digest.canonical(entry.decision.subject.get(half)) for entry in latest}) > 1:
             halves[half] = AcceptedHalf()
-            conflicts.append(_disagreement(half, latest))
+            said = [(entry, _worded(entry.decision.subject.get(half))) for entry in latest]
+            conflicts.append(disagreement(CONFLICTS[half], "ledger.jsonl", said, _HINTS[half]))
         elif latest:
             value = latest[0].decision.subject.get(half)
             halves[half] = AcceptedHalf(value, latest[0])
@@ -87,14 +93,14 @@ def sets(entry: Entry, half: str) -> bool:
 
 def pair_after(chain: Chain, entry: Entry) -> AcceptedPair:
     """Return the accepted pair as it was right after an entry, for whoever had made it."""
-    known = of([*Past(chain).before(entry), entry])
-    return accepted_pair(known, Past(known))
+    past = Past(chain)
+    return accepted_pair([*past.before(entry), entry], past)
 
 
 def pair_before(chain: Chain, entry: Entry) -> AcceptedPair:
     """Return the accepted pair as it was right before an entry, for whoever made it."""
-    known = of(Past(chain).before(entry))
-    return accepted_pair(known, Past(known))
+    past = Past(chain)
+    return accepted_pair(past.before(entry), past)
 
 
 def label(model: Mapping[str, Any] | None) -> str | None:
@@ -102,11 +108,6 @@ def label(model: Mapping[str, Any] | None) -> str | None:
     if model is None:
         return None
     return model_label(model.get("name") or "unknown", model.get("revision"))
-
-
-def _disagreement(half: str, entries: Sequence[Entry]) -> Finding:
-    said = ", ".join(f"{entry.digest[:12]} says {_worded(entry.decision.subject.get(half))}" for entry in entries)
-    return finding(CONFLICTS[half], "ledger.jsonl", f"decisions made side by side disagree: {said}", _HINTS[half])
 
 
 def _worded(value: Any) -> str:

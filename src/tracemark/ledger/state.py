@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracemark import digest
-from tracemark.findings import Finding, finding
+from tracemark.findings import Finding
 from tracemark.ledger.chain import Chain
-from tracemark.ledger.descent import Past
+from tracemark.ledger.descent import Past, disagreement
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import accepted_pair
 from tracemark.model.decision import Kind
@@ -85,14 +85,8 @@ class LedgerState:
 def state(chain: Chain) -> LedgerState:
     """Return what the entries of a verified chain mean together."""
     past = Past(chain)
-    conflicts: list[Finding] = []
-    pair = accepted_pair(chain, past)
-    freezes = past.latest(entry for entry in chain.entries if entry.decision.kind == Kind.FREEZE)
-    frozen = freezes[0] if len({digest.canonical(entry.decision.subject) for entry in freezes}) == 1 else None
-    if freezes and frozen is None:
-        said = [entry.decision.subject for entry in freezes]
-        member = next(name for name in ("tasks", "attempts", "count") if len({one[name] for one in said}) > 1)
-        conflicts.append(_disagreement("ledger-freeze-conflict", "ledger.jsonl", member, freezes))
+    pair = accepted_pair(chain.entries, past)
+    set_by = freezes_in_force(chain.entries, past)
     stamps, divided, disagreements = _stamps(chain, past)
     equivalences, disputed = _equivalences(chain, past)
     return LedgerState(
@@ -101,8 +95,8 @@ def state(chain: Chain) -> LedgerState:
         model=pair.model.value,
         model_by=pair.model.by,
         history=pair.history,
-        frozen=frozen,
-        freezes=tuple(freezes),
+        frozen=set_by.frozen,
+        freezes=set_by.latest,
         retracted=_in_force(chain, past, _trace),
         retracted_raw=_in_force(chain, past, records_named),
         spared=_spared(chain, past),
@@ -111,8 +105,30 @@ def state(chain: Chain) -> LedgerState:
         equivalents=_joined(equivalences),
         equivalences=tuple(equivalences),
         half_withdrawn=tuple(disputed),
-        conflicts=(*pair.conflicts, *conflicts, *disagreements, *map(_half_withdrawn, disputed.values())),
+        conflicts=(*pair.conflicts, *set_by.conflicts, *disagreements, *map(_half_withdrawn, disputed.values())),
     )
+
+
+class Freezes(NamedTuple):
+    """Which freezes of the evaluation set hold."""
+
+    frozen: Entry | None
+    """The one in force; None when the set was never frozen, or concurrent ones disagree."""
+    latest: tuple[Entry, ...]
+    """All from which no other descends."""
+    conflicts: tuple[Finding, ...]
+    """The finding that they disagree; empty when they do not."""
+
+
+def freezes_in_force(entries: Iterable[Entry], past: Past) -> Freezes:
+    """Return which freezes hold after some entries of a chain; the arguments are those of `accepted_pair`."""
+    latest = tuple(past.latest(entry for entry in entries if entry.decision.kind == Kind.FREEZE))
+    subjects = [entry.decision.subject for entry in latest]
+    if len(set(map(digest.canonical, subjects))) < 2:
+        return Freezes(latest[0] if latest else None, latest, ())
+    member = next(name for name in ("tasks", "attempts", "count") if len({one[name] for one in subjects}) > 1)
+    said = [(entry, str(entry.decision.subject[member])) for entry in latest]
+    return Freezes(None, latest, (disagreement("ledger-freeze-conflict", "ledger.jsonl", said),))
 
 
 def _stamps(chain: Chain, past: Past) -> tuple[dict[str, str | None], dict[str, frozenset[str | None]], list[Finding]]:
@@ -132,7 +148,8 @@ def _stamps(chain: Chain, past: Past) -> tuple[dict[str, str | None], dict[str, 
         else:
             divided[trace] = frozenset(values)
             hint = f"tracemark stamp {trace[:12]} --harness NAME|FINGERPRINT|none --reason TEXT"
-            conflicts.append(_disagreement("ledger-stamp-conflict", f"trace {trace[:12]}", "fingerprint", latest, hint))
+            said = [(entry, entry.decision.subject["fingerprint"] or "none") for entry in latest]
+            conflicts.append(disagreement("ledger-stamp-conflict", f"trace {trace[:12]}", said, hint))
     return settled, divided, conflicts
 
 
@@ -195,11 +212,10 @@ def _equivalences(chain: Chain, past: Past) -> tuple[list[Entry], dict[frozenset
 
 def _half_withdrawn(latest: list[Entry]) -> Finding:
     fingerprints = sorted(latest[0].decision.subject["fingerprints"])
-    said = ", ".join(f"{entry.digest[:12]} says {entry.decision.kind}" for entry in latest)
-    where = " ".join(name[:16] for name in fingerprints)
-    message = f"decisions made side by side disagree, so these do not count as one: {said}"
+    said = [(entry, entry.decision.kind) for entry in latest]
     hint = f"tracemark harness equivalent {fingerprints[0][:16]} {fingerprints[1][:16]} --reason TEXT [--withdraw]"
-    return finding("ledger-equivalent-conflict", where, message, hint)
+    where = " ".join(name[:16] for name in fingerprints)
+    return disagreement("ledger-equivalent-conflict", where, said, hint, "these do not count as one")
 
 
 def _joined(equivalences: Iterable[Entry]) -> tuple[frozenset[str], ...]:
@@ -209,8 +225,3 @@ def _joined(equivalences: Iterable[Entry]) -> tuple[frozenset[str], ...]:
         apart = [group for group in groups if not group & joined]
         groups = [*apart, joined.union(*(group for group in groups if group & joined))]
     return tuple(sorted(groups, key=sorted))
-
-
-def _disagreement(code: str, where: str, member: str, entries: list[Entry], hint: str | None = None) -> Finding:
-    said = ", ".join(f"{entry.digest[:12]} says {entry.decision.subject[member]}" for entry in entries)
-    return finding(code, where, f"decisions made side by side disagree: {said}", hint)
