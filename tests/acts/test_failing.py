@@ -61,6 +61,12 @@ def test_near_finds_the_same_trouble_in_other_words_and_under_another_harness(fa
     assert [row["similarity"] for row in found.clusters] == [100.0, pytest.approx(86, abs=8)]
     assert [row["harness"] for row in found.clusters] == ["desk_b", "desk_a"]
     assert lines(listed(failures, near=asked, harness="desk_b")) == [(LOCKED, 2)]
+    # what is told of the list is told of the harness whose clusters are in it, wherever the one asked about is from
+    failures.ingest([failed("held", extra="Be brief."), failed("out")], "desk_b", "more-b")
+    failures.set(("tasks: []", "tasks: [held, f-0]"))
+    shown, alone = listed(failures, near=asked, harness="desk_b"), listed(failures, harness="desk_b")
+    assert (shown.routed, shown.left_out) == (alone.routed, alone.left_out)
+    assert shown.routed != listed(failures, near=asked).routed
     with pytest.raises(UnknownNameError):
         listed(failures, near="0" * 64)
     with pytest.raises(UsageError, match="is no id"):

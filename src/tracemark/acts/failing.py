@@ -17,8 +17,9 @@ from typing import Any
 
 from tracemark import engine
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.evaluation_set import changed
 from tracemark.acts.failing_job import FAILURES, FILES, FailingJob, FailingResult, Spooled, examples, routed, work
-from tracemark.acts.failing_terms import ALL, Asking, Left, logs_of, unfrozen
+from tracemark.acts.failing_terms import ALL, Asking, Left, logs_of
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import UnknownNameError, UsageError
 from tracemark.failures.cluster import Cluster, Clusters, cluster_id, sighting
@@ -150,20 +151,20 @@ def list_(root: Path, wanted: FailureFilter) -> FailureList:
     corpus = Corpus(root)
     only = None if wanted.harness is None else _named(corpus, wanted.harness)
     with open_store(root) as store, store.unchanging():
-        # a cluster of any harness may be the one that is asked about
-        asking, result = count(corpus, store, None if wanted.near else only)
+        asking, result = count(corpus, store, only)
         clusters = result.clusters.get(ALL, Clusters())
         listed: list[tuple[Cluster, float | None]] = [(cluster, None) for cluster in clusters]
         if wanted.near is not None:
-            one = find(clusters, wanted.near)
+            # a cluster of any harness may be the one that is asked about; what is told of the list is of those in it
+            others = clusters if only is None else count(corpus, store)[1].clusters.get(ALL, Clusters())
+            one = find(others, wanted.near)
             listed = [(found.cluster, found.similarity) for found in near(clusters, one.masked, one.id)]
-        listed = [pair for pair in listed if only is None or pair[0].fingerprint in only]
         shown = listed[: wanted.limit]
         conditions: Counter[str] = Counter()
         for kind, number in result.routed.items():
             conditions[kind.condition] += number
         return FailureList(
-            findings=(*_findings(corpus, store), *unfrozen(corpus)),
+            findings=_findings(corpus, store),
             clusters=tuple(_row(corpus, clusters, cluster, alike) for cluster, alike in shown),
             more=len(listed) - len(shown),
             unclustered=clusters.left_out,
@@ -323,4 +324,4 @@ def _trace(corpus: Corpus, store: Store, trace: str) -> TraceRouted:
 
 
 def _findings(corpus: Corpus, store: Store) -> tuple[Finding, ...]:
-    return (*store.findings, *not_pulled(corpus))
+    return (*store.findings, *not_pulled(corpus), *changed(corpus))
