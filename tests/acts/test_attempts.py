@@ -1,4 +1,4 @@
-"""What a run cost, and which model made it."""
+"""What a run cost, which model made it, and which one its steps name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracemark.acts.attempts import cost_of, model_of, shown_otherwise
-from tracemark.gates.cell import Model
+from tracemark.gates.cell import Model, Shown
 
 
 def step(cost: float | None, source: str = "agent", **more: Any) -> dict[str, Any]:
@@ -46,20 +46,68 @@ def test_the_model_half_is_all_that_a_run_says_of_its_model() -> None:
     assert model_of({}) == model_of({"sampling": {}}) == model_of({"sampling": {"seed": 7}}) == Model()
 
 
+def shown(recorded: Model, *names: str | None, **more: Any) -> Shown | None:
+    """Return what is told of a run with one step of the agent for each name; None is a step that names no model."""
+    steps = [{"source": "agent", **({} if name is None else {"model_name": name})} for name in names]
+    return shown_otherwise({"steps": steps, **more}, recorded)
+
+
 @pytest.mark.parametrize(
-    ("recorded", "shown", "is_same"),
+    ("recorded", "name", "is_same"),
     [
-        ("gpt-4", "openai/gpt-4", True),
-        ("gpt-4", "gpt-4-2026-01-31", True),
-        ("gpt-4", "GPT-4@20260131", True),
-        ("gpt-4", "gpt-4o-mini", False),
-        ("theta1", "theta10", False),
-        ("m", "mistral-large", False),
-        ("m/", "other", False),
+        (Model("gpt-4"), "openai/gpt-4", True),
+        (Model("gpt-4"), "gpt-4-2026-01-31", True),
+        (Model("gpt-4"), "GPT-4@20260131", True),
+        (Model("gpt-4", "2026-01-31"), "gpt-4-20260131", True),
+        (Model("openai/gpt-4"), "proxy/openai/gpt-4", True),
+        (Model("theta", "1"), "theta@1", True),
+        (Model("theta", "1"), "lab/theta@1", True),
+        (Model("gpt-4", "2026-01-31"), "gpt-4-2025-05-13", False),
+        (Model("gpt-4"), "gpt-4o-mini", False),
+        (Model("lab/llama"), "other/llama", False),
+        (Model("theta", "1"), "theta@2", False),
+        (Model("theta1"), "theta10", False),
+        (Model("m"), "mistral-large", False),
+        (Model("m/"), "other", False),
+        (Model("m"), "/", False),
     ],
 )
 def test_a_provider_and_a_date_make_no_other_model_and_a_longer_name_does(
-    recorded: str, shown: str, is_same: bool
+    recorded: Model, name: str, is_same: bool
 ) -> None:
-    run = {"steps": [{"source": "agent", "model_name": shown}]}
-    assert shown_otherwise(run, recorded) == (None if is_same else shown)
+    assert shown(recorded, name) == (None if is_same else Shown(1, 1, (name,)))
+
+
+def test_every_step_of_another_model_counts_whatever_the_others_name() -> None:
+    assert shown(Model("m"), "m", "x", "m", "y", "x") == Shown(3, 5, ("x", "y"))
+    assert shown(Model("m"), "m", "m") is None
+
+
+def test_a_step_that_names_no_model_is_of_the_agents() -> None:
+    agent = {"model_name": "x"}
+    assert shown(Model("m"), "m", None, "", agent=agent) == Shown(2, 3, ("x",))
+    assert shown(Model("m"), "m", "m", agent=agent) is None
+    assert shown(Model("m"), "m", None) is None
+    assert shown(Model("m"), None, agent={"model_name": None}) is None
+
+
+def test_steps_of_no_model_count_for_none() -> None:
+    steps = [
+        {"source": "user", "model_name": "x"},
+        {"source": "agent", "model_name": "x", "llm_call_count": 0},
+        {"source": "agent", "model_name": "m"},
+    ]
+    assert shown_otherwise({"steps": steps}, Model("m")) is None
+    assert shown_otherwise({"steps": []}, Model("m")) is None
+    assert shown_otherwise({"steps": [{"source": "agent", "model_name": "x"}]}, Model()) is None
+
+
+def test_steps_of_embedded_agents_count_as_well() -> None:
+    deepest = {"agent": {"model_name": "x"}, "steps": [{"source": "agent"}, {"source": "agent"}]}
+    middle = {"steps": [{"source": "agent", "model_name": "m"}], "subagent_trajectories": [deepest]}
+    assert shown(Model("m"), "m", subagent_trajectories=[middle]) == Shown(2, 4, ("x",))
+
+
+def test_a_name_that_is_no_text_for_a_file_is_told_as_the_catalogue_holds_it() -> None:
+    assert shown(Model("m\\ud800"), "m\ud800") is None
+    assert shown(Model("m"), "x\ud800") == Shown(1, 1, ("x\\ud800",))

@@ -9,6 +9,7 @@ import pytest
 from tracemark.acts import decisions, equivalence, gating
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation import AskedModel, Evaluations, named_model
+from tracemark.acts.gating import GateAnswer
 from tracemark.gates.cell import Cell, Model
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
@@ -130,17 +131,39 @@ def test_attempts_with_a_seed_of_their_own_are_of_one_model(bench: Bench) -> Non
     assert found.models == (Model("m", "9", sampling='{"temperature":1}'),)
 
 
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [("other-model", True), ("openai/M", False), ("m-2026-01-31", False), (None, False)],
-)
-def test_a_model_that_the_steps_name_otherwise_is_told(bench: Bench, said: str | None, told: bool) -> None:
-    made = runs("desk_a", "m@3", ALL)
+def evaluated_as(bench: Bench, model: str, said: str | None, steps: slice) -> GateAnswer:
+    """Judge a model whose runs name another one in some of their three steps of the agent."""
+    made = runs("desk_a", model, ALL)
     for one in made:
-        for step in one["steps"]:
-            step |= {"model_name": said} if step["source"] == "agent" and said else {}
+        for step in [step for step in one["steps"] if step["source"] == "agent"][steps] if said else ():
+            step["model_name"] = said
     bench.store("desk_a", made)
-    answer = gating.gate_model(bench.root, "m@3")
+    return gating.gate_model(bench.root, model)
+
+
+@pytest.mark.parametrize("said", ["openai/M", "m-2026-01-31", "m@3", None])
+def test_a_model_that_the_steps_name_as_it_is_recorded_is_no_finding(bench: Bench, said: str | None) -> None:
+    answer = evaluated_as(bench, "m@3", said, slice(None))
+    assert "evaluation-model-unlike" not in {one.code for one in answer.findings}
+    assert not {"other_models"} & (answer.report["incumbent"].keys() | answer.report["candidate"].keys())
+    assert not any("another model" in line for line in answer.said)
+
+
+@pytest.mark.parametrize(("steps", "count"), [(slice(None), 48), (slice(1), 16), (slice(2, None), 16)])
+def test_steps_of_another_model_are_told_with_their_number_and_stand_in_the_report(
+    bench: Bench, steps: slice, count: int
+) -> None:
+    answer = evaluated_as(bench, "m@3", "other", steps)
     messages = [one.message for one in answer.findings if one.code == "evaluation-model-unlike"]
-    expected = f"the steps of 16 evaluation traces name another model than is recorded: '{said}'"
-    assert messages == ([expected] if told else [])
+    assert messages == [
+        f"{count} of 48 steps of 16 evaluation traces name another model than is recorded: 'other'",
+    ]
+    told = {"traces": 16, "steps": count, "of": 48, "names": ["other"]}
+    assert answer.report["candidate"]["other_models"] == told
+    assert (
+        f"in 16 of 16 traces of the candidate steps name another model than is recorded, {count} of 48 steps: 'other'"
+    ) in answer.said
+    installed = bench.install_model("m@3")
+    assert installed.report["candidate"]["other_models"] == told
+    attributed = gating.gate_attribute(bench.root, "desk_b", "m@3")
+    assert any("with the new model steps name another model" in line for line in attributed.said)

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from tests.gates.evaluations import BASE, NEW, OLD, TUNED, attempts, cell, changed, of
 from tracemark import digest
 from tracemark.gates.attribution import Four, attribute
-from tracemark.gates.cell import Cell
+from tracemark.gates.cell import Cell, Shown
 from tracemark.gates.compare import compare
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
@@ -72,9 +72,61 @@ def test_the_first_line_says_the_verdict_and_the_noise() -> None:
     assert same.endswith("the difference of 0 lies inside the noise floor of 6")
 
 
+def against_noise(before: dict[str, int], after: dict[str, int], number: int) -> str:
+    """Return what the first line says of the noise."""
+    found = stored(compare(cell(before, number), cell(after, number, NEW), Terms(Half.HARNESS)))
+    return words(found)[0].partition("; ")[2]
+
+
 def test_without_a_noise_floor_the_first_line_says_why() -> None:
     one = stored(compare(cell({"a": 0}, 1), cell({"a": 1}, 1, NEW), Terms(Half.HARNESS)))
-    assert "there is no noise floor: one attempt a task" in words(one)[0]
+    why = "there is no noise floor: one attempt a task shows no rate between 0 and 1, and so nothing of the noise"
+    assert words(one)[0].endswith(f": 1 up, 0 down of 1 task at 1 attempt each, p = 0.5; {why}")
+    assert against_noise({"a": 0, "b": 1}, {"a": 0, "b": 1}, 1) == why
+
+
+def test_where_no_noise_was_seen_nothing_is_said_to_be_beyond_it() -> None:
+    settled = {f"desk/{number}": 4 * (number % 2) for number in range(6)}
+    solved = dict.fromkeys(settled, 4)
+    unseen = "whether the difference of 3 is beyond the noise is not known, since no noise was seen"
+    assert against_noise(settled, solved, 4) == against_noise(solved, settled, 4) == unseen
+    assert against_noise(settled, settled, 4) == "there is no difference, and no noise was seen"
+
+
+def test_a_difference_lies_inside_the_noise_floor_at_its_edge_or_beyond() -> None:
+    # of 12 tasks at half their attempts the floor is 6
+    six, seven = ({task: 3 if at < up else 2 for at, task in enumerate(BEFORE)} for up in (6, 7))
+    assert against_noise(BEFORE, BEFORE, 4) == "the difference of 0 lies inside the noise floor of 6"
+    assert against_noise(BEFORE, six, 4) == "the difference of 6 lies inside the noise floor of 6, just at its edge"
+    assert against_noise(BEFORE, seven, 4) == "the difference of 7 is beyond the noise floor of 6"
+
+
+def test_how_often_chance_accepts_is_that_of_the_policy_which_decides() -> None:
+    def line(found: GateReport) -> str:
+        (said,) = (line for line in words(found) if "candidates were evaluated" in line)
+        return said.partition("; ")[2]
+
+    # a task at one of two attempts goes up with 5/16, and stays with 6/16: cotrace lets a tie pass as well
+    one = cell({"a": 1}, 2), cell({"a": 1}, 2, NEW)
+    told = stored(compare(*one, Terms(Half.HARNESS, Policy.COTRACE, candidates=2)))
+    assert told.measured is not None
+    assert told.measured.noise.promoted == 5 / 16
+    assert 1 - (5 / 16) ** 2 == 231 / 256
+    assert line(told) == "were each no better, one or more would pass in up to 90% of such series"
+    # 1 - 0.95²
+    told = stored(compare(*one, Terms(Half.HARNESS, candidates=2)))
+    assert line(told) == "were each no better, one or more would pass in up to 10% of such series"
+    # nothing was seen of the noise, so nothing is known of chance
+    settled = cell({"a": 2}, 2), cell({"a": 2}, 2, NEW)
+    assert line(stored(compare(*settled, Terms(Half.HARNESS, Policy.COTRACE, candidates=2)))) == ""
+    assert (
+        line(
+            stored(
+                compare(cell({"a": 1}, 1), cell({"a": 1}, 1, NEW), Terms(Half.HARNESS, Policy.COTRACE, candidates=2))
+            )
+        )
+        == ""
+    )
 
 
 def test_a_refusal_is_no_decision_and_names_what_to_run_again() -> None:
@@ -154,6 +206,21 @@ def test_traces_that_are_of_a_harness_by_claim_alone_are_told() -> None:
     assert "48 of 48 traces of the candidate are of its harness because somebody says so" in words(made)
 
 
+def test_steps_that_name_another_model_are_counted_over_the_traces_of_each_side() -> None:
+    made = changed(attempts(AFTER, 4, NEW), "desk/00", 1, shown=Shown(1, 3, ("x",)))
+    made = changed(made, "desk/01", 0, shown=Shown(2, 2, ("y\x1b", "x")))
+    found = report(of(made, NEW))
+    other = found.candidate.other_models
+    assert other is not None
+    assert (other.traces, other.steps, other.of, other.names) == (2, 3, 5, ["x", "y\x1b"])
+    said = "in 2 of 48 traces of the candidate steps name another model than is recorded, 3 of 5 steps: 'x', 'y\\x1b'"
+    assert said in words(found)
+    assert found.incumbent.other_models is None
+    assert "other_models" not in found.model_dump(mode="json")["incumbent"]
+    written = digest.canonical(found.model_dump(mode="json"))
+    assert GateReport.model_validate(digest.load_canonical(written)) == found
+
+
 def test_a_cost_that_is_not_defined_is_told_as_such() -> None:
     none = dict.fromkeys(BEFORE, 0)
     made = report(cell(none, 4, NEW))
@@ -190,6 +257,21 @@ def test_an_attribution_is_told_with_its_intervals_and_read_back() -> None:
     written = digest.canonical(found.model_dump(mode="json"))
     assert AttributionReport.model_validate(digest.load_canonical(written)) == found
     assert digest_of(found) == digest.sha256(written)
+
+
+def test_an_attribution_without_an_interval_names_no_method_for_one() -> None:
+    same = [cell(BEFORE, 4, harness, model) for model in (BASE, TUNED) for harness in (OLD, NEW)]
+    lines = attribution_words(attributed(attribute(Four(*same), Terms(Half.HARNESS))))
+    assert len(lines) == 4
+    assert not any("intervals at" in line for line in lines)
+
+
+def test_an_attribution_tells_whose_steps_name_another_model() -> None:
+    both = of(changed(attempts(AFTER, 4, NEW, TUNED), "desk/00", 1, shown=Shown(1, 3, ("x",))), NEW, TUNED)
+    said = "in 1 of 48 traces with both steps name another model than is recorded, 1 of 3 steps: 'x'"
+    assert attribution_words(attributed(attribute(four(both), Terms(Half.HARNESS))))[-1] == said
+    refused = attributed(attribute(four(both), Terms(Half.HARNESS, attempts=5)))
+    assert attribution_words(refused)[-1] == said
 
 
 def test_numbers_of_tasks_have_at_most_two_decimals_and_lose_no_zero_of_their_own() -> None:

@@ -85,6 +85,9 @@ def report(**changes: Any) -> dict[str, Any]:
 
 def test_a_report_is_written_as_it_was_read() -> None:
     assert GateReport.model_validate(report()).model_dump(mode="json") == report()
+    other = {"traces": 1, "steps": 1, "of": 2, "names": ["another"]}
+    told = report(candidate={**evaluated("b"), "other_models": other})
+    assert GateReport.model_validate(told).model_dump(mode="json") == told
     refused = report(verdict="refused", refusals=[REFUSAL])
     del refused["measured"]
     assert GateReport.model_validate(refused).model_dump(mode="json") == refused
@@ -104,6 +107,8 @@ def test_a_report_is_written_as_it_was_read() -> None:
         {"policy": "none"},
         {"reused": ["short"]},
         {"candidates": -1},
+        {"candidate": {**evaluated("b"), "other_models": None}},
+        {"candidate": {**evaluated("b"), "other_models": {"traces": 0, "steps": 0, "of": 0, "names": []}}},
         {"time": "2026-01-01T00:00:00Z"},
     ],
 )

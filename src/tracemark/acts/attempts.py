@@ -10,19 +10,22 @@ Invariants:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
+from tracemark.errors import IntegrityError
 from tracemark.exporters.evaluation import qualified
 from tracemark.exporters.head import head_in, require_same
-from tracemark.gates.cell import Attempt, Model
+from tracemark.gates.cell import Attempt, Model, Shown
 from tracemark.store.row import storable, trajectory_of
 from tracemark.store.selection import State
-from tracemark.store.state import join
+from tracemark.store.state import Statement, join
 from tracemark.store.store import Store
 
-_DATE = re.compile(r"[-@:]?\d{4}-?\d{2}-?\d{2}")
+_DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}", re.ASCII)
+_DATED = re.compile(rf"(?P<name>.+?)[-@:]?(?P<date>{_DAY.pattern})", re.ASCII | re.DOTALL)
 _NAMED = ("name", "revision", "chat_template", "tokenizer", "server")
 
 
@@ -43,26 +46,37 @@ def attempts_of(store: Store, states: Iterable[State], same: Mapping[str, str]) 
     said = store.statements(changed) if changed else {}
     store.require_true(restated)
     for state, line in store.lines(known):
-        trace = state.trace_id
-        require_same(line, trace, head_in(state))
-        trajectory_of(line, trace)
-        value = digest.load_canonical(line)
-        run, outcome = value["run"], value["outcome"]
-        if trace in said:
-            joined = join(said[trace])
-            run, outcome = joined.run, joined.outcome
-        yield Attempt(
-            trace=trace,
-            task=str(qualified(state.row.task, state.row.domain)),
-            attempt=state.row.attempt,
-            status=state.row.status,
-            grader=_grader(outcome),
-            cost=cost_of(value["trajectory"]),
-            evidence=state.row.evidence,
-            model=model_of(run),
-            shown=shown_otherwise(value["trajectory"], model_of(run).name),
-            fingerprint=same.get(state.row.fingerprint or "", state.row.fingerprint),
-        )
+        require_same(line, state.trace_id, head_in(state))
+        trajectory_of(line, state.trace_id)
+        try:
+            one = _attempt(state, digest.load_canonical(line), said.get(state.trace_id), same)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            # another program's line: what a trajectory holds is judged where it is read
+            message = f"a line is not a trace: {type(error).__name__}: {error}"
+            raise IntegrityError(message, where=state.trace_id, hint="tracemark check") from None
+        yield one
+
+
+def _attempt(
+    state: State, value: Mapping[str, Any], said: Sequence[Statement] | None, same: Mapping[str, str]
+) -> Attempt:
+    run, outcome = value["run"], value["outcome"]
+    if said is not None:
+        joined = join(said)
+        run, outcome = joined.run, joined.outcome
+    model = model_of(run)
+    return Attempt(
+        trace=state.trace_id,
+        task=str(qualified(state.row.task, state.row.domain)),
+        attempt=state.row.attempt,
+        status=state.row.status,
+        grader=_grader(outcome),
+        cost=cost_of(value["trajectory"]),
+        evidence=state.row.evidence,
+        model=model,
+        shown=shown_otherwise(value["trajectory"], model),
+        fingerprint=same.get(state.row.fingerprint or "", state.row.fingerprint),
+    )
 
 
 def model_of(run: Mapping[str, Any]) -> Model:
@@ -78,29 +92,65 @@ def model_of(run: Mapping[str, Any]) -> Model:
     )
 
 
-def shown_otherwise(trajectory: Mapping[str, Any], name: str | None) -> str | None:
-    """Return the model that the steps of a run name, where none names the one that is recorded; None elsewhere.
+def shown_otherwise(trajectory: Mapping[str, Any], recorded: Model) -> Shown | None:
+    """Return which steps of a run name another model than is recorded; None when none does.
 
-    A provider before the name (`openai/…`) and a date after it make no other name.
+    Every step in which a model spoke counts, those of embedded agents too: one that agrees hides no other. A step that
+    names no model is of its agent's. A provider before the name (`openai/…`), and a date or the recorded revision
+    behind it, make no other name.
 
     Args:
         trajectory: the run.
-        name: the model as it is recorded of the run.
+        recorded: the model as it is recorded of the run.
     """
-    steps = (step for step in trajectory.get("steps") or () if step.get("source") == "agent")
-    named = {step.get("model_name") for step in steps} - {None, ""}
-    if not named:
-        named = {(trajectory.get("agent") or {}).get("model_name")} - {None, ""}
-    if not named or name is None or any(_alike(one, name) for one in named):
+    if recorded.name is None:
         return None
-    return str(min(named))
+    named: Counter[str | None] = Counter()
+    waiting = [trajectory]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.get("subagent_trajectories") or ()
+        usual = (one.get("agent") or {}).get("model_name")
+        named.update(step.get("model_name") or usual or None for step in _spoken(one))
+    others = {name: count for name, count in named.items() if name and not _alike(storable(name), recorded)}
+    if not others:
+        return None
+    return Shown(sum(others.values()), named.total(), tuple(sorted(map(storable, others))))
 
 
-def _alike(one: str, other: str) -> bool:
-    """Return whether two names are those of one model, of which one may name a provider before or a date behind."""
-    short, long = sorted((name.rpartition("/")[2].casefold() for name in (one, other)), key=len)
-    rest = long.removeprefix(short)
-    return bool(short) and (not rest or (rest != long and _DATE.fullmatch(rest) is not None))
+def _spoken(trajectory: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the steps of a trajectory, without those of embedded agents, in which a model spoke."""
+    for step in trajectory.get("steps") or ():
+        if step.get("source") == "agent" and step.get("llm_call_count") != 0:
+            yield step
+
+
+def _alike(name: str, recorded: Model) -> bool:
+    """Return whether a name may be that of a recorded model: its own, its label, or it with a date.
+
+    Of two names one may have a provider before it, and two dates differ as two revisions do.
+    """
+    own, said = (recorded.name or "").casefold(), name.casefold()
+    revision = (recorded.revision or "").casefold()
+    if any(_is_end(said, one) for one in (own, f"{own}@{revision}")):
+        return True
+    if (dated := _DATED.fullmatch(own)) is not None and _is_end(said, dated["name"]):
+        return True
+    dated = _DATED.fullmatch(said)
+    if dated is None or not _is_end(dated["name"], own):
+        return False
+    # a revision that is no date says nothing of when
+    return _DAY.fullmatch(revision) is None or _digits(revision) == _digits(dated["date"])
+
+
+def _is_end(one: str, other: str) -> bool:
+    """Return whether two names are the same, or one is the other with a provider before it."""
+    short, long = sorted((one, other), key=len)
+    return bool(short) and (short == long or long.endswith(f"/{short}"))
+
+
+def _digits(date: str) -> str:
+    return date.replace("-", "")
 
 
 def cost_of(trajectory: Mapping[str, Any]) -> float | None:
@@ -112,11 +162,7 @@ def cost_of(trajectory: Mapping[str, Any]) -> float | None:
     total = (trajectory.get("final_metrics") or {}).get("total_cost_usd")
     if total is not None:
         return _number(total)
-    costs = [
-        _number((step.get("metrics") or {}).get("cost_usd"))
-        for step in trajectory.get("steps") or ()
-        if step.get("source") == "agent" and step.get("llm_call_count") != 0
-    ]
+    costs = [_number((step.get("metrics") or {}).get("cost_usd")) for step in _spoken(trajectory)]
     costs += [cost_of(one) for one in trajectory.get("subagent_trajectories") or ()]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if known and len(known) == len(costs) else None

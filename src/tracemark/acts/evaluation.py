@@ -19,7 +19,17 @@ from tracemark.acts.attempts import attempts_of
 from tracemark.acts.corpus import Corpus
 from tracemark.exporters.evaluation import for_evaluation
 from tracemark.findings import Finding, finding
-from tracemark.gates.cell import Attempt, Cell, Model, Pair, distinct_harnesses, distinct_models, freshest
+from tracemark.gates.cell import (
+    Attempt,
+    Cell,
+    Model,
+    Pair,
+    distinct_harnesses,
+    distinct_models,
+    freshest,
+    shown_in,
+)
+from tracemark.gates.refusal import numbered
 from tracemark.model.decision import Kind
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State
@@ -119,9 +129,9 @@ class Evaluations:
             else:
                 left.setdefault(reason, []).append(state.trace_id)
         self._note(left, fingerprint, model)
-        made = tuple(self._attempts(states, fingerprint))
-        self._note_shown(made, fingerprint, model)
+        made = self._attempts(states, fingerprint)
         attempts = freshest(made, self.used, self._corpus.params.evaluation_attempts)
+        self._note_shown(attempts, fingerprint, model)
         harness = self._corpus.by_fingerprint.get(fingerprint)
         components = dict(harness.identity.components) if harness is not None else None
         return Cell.of(Pair(fingerprint, model.claimed or _claimed(model.label, attempts)), attempts, components)
@@ -166,10 +176,14 @@ class Evaluations:
 
     def _note_shown(self, made: Iterable[Attempt], fingerprint: str, model: AskedModel) -> None:
         """Note the attempts whose steps name another model than was recorded; who is right, nobody here can tell."""
-        if unlike := [one for one in made if one.shown is not None]:
-            names = ", ".join(map(repr, sorted({one.shown or "" for one in unlike})[:_SHOWN]))
+        shown = shown_in(made)
+        if shown is not None:
+            names = ", ".join(map(repr, shown.names[:_SHOWN])) + (", …" if len(shown.names) > _SHOWN else "")
             name = self._corpus.name_of(fingerprint) or fingerprint
-            message = f"the steps of {len(unlike)} evaluation traces name another model than is recorded: {names}"
+            message = (
+                f"{shown.steps} of {shown.of} steps of {numbered(shown.traces, 'evaluation trace')} name another model "
+                f"than is recorded: {names}"
+            )
             self.findings.append(finding("evaluation-model-unlike", f"{name} with {model.label}", message))
 
     def _note(self, left: Mapping[str, list[str]], fingerprint: str, model: AskedModel) -> None:

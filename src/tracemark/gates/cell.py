@@ -72,6 +72,19 @@ class Pair(NamedTuple):
     """The model; a member that is None is not claimed, and then must only be the same in all attempts."""
 
 
+class Shown(NamedTuple):
+    """What the steps of runs say of their model, where in each some name another one than is recorded."""
+
+    steps: int
+    """Steps that name another model."""
+    of: int
+    """All steps of these runs in which a model spoke."""
+    names: tuple[str, ...]
+    """The other names, sorted."""
+    traces: int = 1
+    """How many runs these are."""
+
+
 class Attempt(NamedTuple):
     """One evaluation trace, as far as a gate must know it."""
 
@@ -93,8 +106,8 @@ class Attempt(NamedTuple):
     """The model that played."""
     fingerprint: str | None = None
     """The harness under which it counts, a declared equivalent already replaced by the pair's; None when none is."""
-    shown: str | None = None
-    """The name that its steps give their model, where none of them gives the one in `model`; None elsewhere."""
+    shown: Shown | None = None
+    """What its steps say, where some of them name another model than the one in `model`; None elsewhere."""
 
     @property
     def number(self) -> str | None:
@@ -200,6 +213,18 @@ def _waiting(attempts: Collection[Attempt]) -> tuple[Attempt, ...]:
 def _made(attempts: Iterable[Attempt]) -> set[str]:
     """Return the numbers of the attempts at one task that have a score."""
     return {one.number for one in attempts if one.status in SCORED and one.number is not None}
+
+
+def shown_in(attempts: Iterable[Attempt]) -> Shown | None:
+    """Return what the steps of some attempts say of other models, all together; None where none says so."""
+    found = [one.shown for one in attempts if one.shown is not None]
+    if not found:
+        return None
+    names = {name for one in found for name in one.names}
+    steps, of, traces = (
+        sum(numbers) for numbers in zip(*((one.steps, one.of, one.traces) for one in found), strict=True)
+    )
+    return Shown(steps, of, tuple(sorted(names)), traces)
 
 
 def never_judged(attempts: Collection[Attempt]) -> tuple[Attempt, ...]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.gates.attribution import METHOD, Attribution, Effect
-from tracemark.gates.cell import WORDS, Cell, Model
+from tracemark.gates.cell import WORDS, Cell, Model, shown_in
 from tracemark.gates.compare import Change, Comparison, Figures, Measured, evidence
-from tracemark.gates.refusal import Refusal
+from tracemark.gates.refusal import Refusal, named, numbered
 from tracemark.model.gate import (
     ATTRIBUTION_FORMAT,
     FORMAT,
@@ -30,6 +30,7 @@ from tracemark.model.gate import (
     MeasuredOf,
     ModelOf,
     NoiseOf,
+    OtherModels,
     PolicySays,
     RefusalOf,
     ReliabilityOf,
@@ -110,6 +111,9 @@ def evaluated(cell: Cell) -> Evaluated:
     """Return the stored form of one cell."""
     traces = sorted({one.trace for one in cell.attempts})
     graders = {one.grader for one in cell.attempts if one.grader is not None}
+    # absent, and not null, where every step names the model that is recorded
+    shown = shown_in(cell.attempts)
+    told = {} if shown is None else {"other_models": OtherModels(**{**shown._asdict(), "names": list(shown.names)})}
     return Evaluated(
         harness=cell.pair.harness,
         model=ModelOf(**cell.model._asdict()),
@@ -119,6 +123,7 @@ def evaluated(cell: Cell) -> Evaluated:
         statuses=dict(sorted(Counter(one.status for one in cell.attempts).items())),
         evidence=evidence(cell),
         graders=sorted(f"{name} {version or '(no version)'}" for name, version in graders),
+        **told,
     )
 
 
@@ -206,15 +211,18 @@ def words(report: GateReport, names: Mapping[str, str] | None = None) -> list[st
 
 def attribution_words(report: AttributionReport) -> list[str]:
     """Return what an attribution says, a sentence a line."""
+    whose = ("of the old pair", "with the new harness", "with the new model", "with both")
+    others = [line for name, cell in zip(whose, report.cells, strict=True) for line in _otherwise(name, cell)]
     if report.effects is None:
         reasons = ", ".join(dict.fromkeys(refusal.reason for refusal in report.refusals))
         lines = [f"nothing can be attributed: {reasons}"]
-        return lines + [f"{refusal.reason}: {refusal.message}; {refusal.hint}" for refusal in report.refusals]
+        lines += [f"{refusal.reason}: {refusal.message}; {refusal.hint}" for refusal in report.refusals]
+        return [*lines, *others]
     old, harness, model, both = map(_tasks, report.scores)
     effects = report.effects
-    return [
+    lines = [
         (
-            f"of {report.tasks} tasks an average run solves {old}; with the new harness {harness}, "
+            f"of {numbered(report.tasks, 'task')} an average run solves {old}; with the new harness {harness}, "
             f"with the new model {model}, with both {both}"
         ),
         (
@@ -226,8 +234,10 @@ def attribution_words(report: AttributionReport) -> list[str]:
             f"{_interval(effects.model_under_new)} under the new one"
         ),
         f"the interaction is {_interval(effects.interaction)}",
-        f"intervals at {report.level:.0%}: {report.method}",
     ]
+    if any(effect.low is not None for _, effect in effects):
+        lines.append(f"intervals at {report.level:.0%}: {report.method}")
+    return [*lines, *others]
 
 
 def _interval(effect: EffectOf) -> str:
@@ -253,17 +263,35 @@ def _judged(report: GateReport, names: Mapping[str, str]) -> str:
     return f"{report.half} {harnesses[0]} with {models[0]} against {harnesses[1]} with {models[1]}"
 
 
+def _otherwise(whose: str, cell: Evaluated) -> Iterator[str]:
+    """Yield what the steps of a cell's traces say of its model, where they name another one."""
+    if (other := cell.other_models) is not None:
+        yield (
+            f"in {other.traces} of {len(cell.traces)} traces {whose} steps name another model than is recorded, "
+            f"{other.steps} of {other.of} steps: {named(other.names)}"
+        )
+
+
 def _first(measured: MeasuredOf) -> str:
-    said = (
-        f"{measured.w} up, {measured.l} down of {measured.n} tasks at {measured.attempts} attempts each, "
-        f"p = {measured.p:.4g}; "
+    return (
+        f"{measured.w} up, {measured.l} down of {numbered(measured.n, 'task')} at "
+        f"{numbered(measured.attempts, 'attempt')} each, p = {measured.p:.4g}; {_against_noise(measured)}"
     )
-    difference = abs(measured.w - measured.l)
+
+
+def _against_noise(measured: MeasuredOf) -> str:
+    """Return how the difference lies to the noise. A floor of 0 is one that nobody saw, and nothing is beyond that."""
+    noise, difference = measured.noise, abs(measured.w - measured.l)
     if measured.inside_noise is None:
-        return said + f"there is no noise floor: {measured.noise.withheld}"
-    if measured.inside_noise:
-        return said + f"the difference of {difference} lies inside the noise floor of {measured.noise.tasks}"
-    return said + f"the difference of {difference} is beyond the noise floor of {measured.noise.tasks}"
+        return f"there is no noise floor: {noise.withheld}"
+    if noise.promoted == 0:
+        if difference == 0:
+            return "there is no difference, and no noise was seen"
+        return f"whether the difference of {difference} is beyond the noise is not known, since no noise was seen"
+    if difference == noise.tasks:
+        return f"the difference of {difference} lies inside the noise floor of {noise.tasks}, just at its edge"
+    where = "lies inside" if measured.inside_noise else "is beyond"
+    return f"the difference of {difference} {where} the noise floor of {noise.tasks}"
 
 
 def _rest(report: GateReport) -> Iterator[str]:
@@ -277,7 +305,7 @@ def _rest(report: GateReport) -> Iterator[str]:
         yield f"condition {condition.name}: {'met' if condition.met else 'not met'}, {condition.reason}"
     if measured.noise.promoted == 0:
         yield (
-            "no task succeeded in some of the incumbent's attempts and failed in others: a noise floor of 0 then says "
+            "no task succeeded in some of the incumbent's attempts and failed in others: the noise floor of 0 says "
             "that too little was seen of the noise, not that there is none"
         )
     elif measured.noise.promoted is not None:
@@ -310,8 +338,8 @@ def _notes(report: GateReport) -> Iterator[str]:
     measured = report.measured
     if report.candidates > 1:
         said = f"{report.candidates} candidates were evaluated on this set so far"
-        single = report.terms.level if report.policy == "significant" else measured and measured.noise.promoted
-        if single:
+        single = _by_chance(report)
+        if single is not None:
             chance = 1 - (1 - single) ** report.candidates
             said += f"; were each no better, one or more would pass in up to {chance:.0%} of such series"
         yield said
@@ -327,6 +355,7 @@ def _notes(report: GateReport) -> Iterator[str]:
     for side, cell in (("incumbent", report.incumbent), ("candidate", report.candidate)):
         if weak := sum(cell.evidence.get(name, 0) for name in ("claimed", "unrecorded")):
             yield f"{weak} of {len(cell.traces)} traces of the {side} are of its harness because somebody says so"
+        yield from _otherwise(f"of the {side}", cell)
     if report.terms.evaluation_tasks and report.terms.frozen_digest is None:
         yield "the evaluation set was not frozen, so whether it changed is not known"
     if any(name.endswith("(no version)") for name in (*report.incumbent.graders, *report.candidate.graders)):
@@ -340,3 +369,12 @@ def _notes(report: GateReport) -> Iterator[str]:
                 f"{figures.open_errors} attempts of the {side} were ended by the infrastructure and not re-run; each "
                 "counts against the candidate"
             )
+
+
+def _by_chance(report: GateReport) -> float | None:
+    """Return how often, at most, the policy that decides accepts a candidate that is no better; None if not known."""
+    if report.policy == "significant":
+        return report.terms.level
+    promoted = report.measured.noise.promoted if report.measured is not None else None
+    # what is neither up nor down is a tie, and a clean tie passes; of noise that nobody saw nothing is known
+    return 1 - promoted if promoted else None

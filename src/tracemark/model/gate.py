@@ -44,6 +44,19 @@ class ModelOf(Value):
     """The sampling parameters as canonical JSON text, their seed apart."""
 
 
+class OtherModels(Value):
+    """Traces of a cell in which steps name another model than is recorded; who is right, a report cannot tell."""
+
+    traces: Annotated[int, Field(ge=1)]
+    """How many there are."""
+    steps: Annotated[int, Field(ge=1)]
+    """How many of their steps name another model."""
+    of: Annotated[int, Field(ge=1)]
+    """All steps of these traces in which a model spoke."""
+    names: Annotated[list[str], Field(min_length=1)]
+    """The other names, sorted."""
+
+
 class Evaluated(Value):
     """One cell: a pair, and the traces of its evaluation."""
 
@@ -63,6 +76,15 @@ class Evaluated(Value):
     """How many of them are known how well to be of the harness."""
     graders: list[str]
     """Who judged them, `NAME VERSION`, sorted."""
+    other_models: Maybe[OtherModels] = None
+    """What their steps say of the model, where some name another one; absent where none does."""
+
+    @model_serializer(mode="wrap")
+    def _absent(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = dump(self)
+        if self.other_models is None:
+            del members["other_models"]
+        return members
 
 
 class FigureOf(Value):
