@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tracemark.acts import failing, pairs
-from tracemark.acts.failing_export import FailureExport
-from tracemark.findings import Severity
+from tracemark.acts import failing
 
-from .conftest import CLOCK, Shop, write_version
+from .conftest import Shop, write_version
 from .failed_runs import (
     LOCKED,
     added_up,
@@ -28,10 +26,6 @@ def failures(shop: Shop) -> Shop:
     return shop_of_failures(shop)
 
 
-def codes(report: FailureExport) -> list[str]:
-    return [one.code for one in report.findings]
-
-
 def test_an_empty_task_is_an_unknown_one(failures: Shop) -> None:
     for number, domain in enumerate(("", "shop")):
         nameless = failed(None, domain=domain)
@@ -44,22 +38,6 @@ def test_an_empty_task_is_an_unknown_one(failures: Shop) -> None:
     failures.set(("tasks: []", "tasks: [f-0]"))
     assert export(failures).left_out["evaluation-task"] == 3
     assert tasks(folder) == {"f-1", "f-2", "f-3", "stopped", "budget", "disk", "grader"}
-
-
-def test_an_evaluation_set_that_is_not_the_frozen_one_is_told(failures: Shop) -> None:
-    failures.set(("tasks: []", "tasks: [f-0, f-1]"))
-    assert "evaluation-changed" not in codes(export(failures))
-    pairs.freeze(failures.root, "to compare on", CLOCK)
-    assert "evaluation-changed" not in codes(export(failures))
-    failures.set(("tasks: [f-0, f-1]", "tasks: [f-0]"))
-    found = export(failures)
-    assert "f-1" in tasks(failures.root / "failures")
-    told = next(one for one in found.findings if one.code == "evaluation-changed")
-    assert (told.severity, told.where) == (Severity.WARNING, "params.yaml: evaluation.tasks")
-    assert told in failing.list_(failures.root, failing.FailureFilter()).findings
-    assert told.message.startswith("the set of 1 task is not the one of 2 tasks that was frozen last")
-    failures.set(("tasks: [f-0]", "tasks: []"))
-    assert "evaluation-changed" in codes(export(failures))
 
 
 def test_a_contested_trace_is_left_out(failures: Shop) -> None:

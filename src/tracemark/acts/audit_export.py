@@ -11,6 +11,7 @@ from typing import Any
 
 from tracemark.acts.agreement import Taken, disagreement
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.evaluation_set import changed, once_held
 from tracemark.acts.export import KIND, terms_of
 from tracemark.acts.provenance import content_in
 from tracemark.acts.pulled import not_pulled
@@ -20,6 +21,7 @@ from tracemark.errors import IntegrityError, IrregularFileError, UnknownNameErro
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters.agreement import shown_in, worded
+from tracemark.exporters.evaluation import first_of
 from tracemark.exporters.head import head_in, require_same
 from tracemark.exporters.select import facts
 from tracemark.findings import Finding, Report, finding
@@ -81,8 +83,10 @@ def audit_export(root: Path, folder: Path) -> ExportAudit:
             *not_pulled(corpus),
             *store.findings,
             *corpus.acceptance_findings(),
+            *changed(corpus),
             *audited.differences,
             *audited.notes,
+            *_once_held(corpus, fetch),
             *(in_doubt if asked else left_out)(corpus, store),
         ]
     manifest = audited.manifest
@@ -108,6 +112,17 @@ def _apart(corpus: Corpus, store: Store, fetch: _Fetch) -> list[Finding]:
     )
 
 
+def _once_held(corpus: Corpus, fetch: _Fetch) -> list[Finding]:
+    """Return the finding that rows are of tasks that a frozen set held, and the present one does not."""
+    held = once_held(corpus, fetch.tasks())
+    if not held:
+        return []
+    said = first_of(f"{task!r} ({held[task].digest[:12]})" for task in sorted(held))
+    number = f"{len(held)} task{'' if len(held) == 1 else 's'}"
+    message = f"{number} of its rows {'was' if len(held) == 1 else 'were'} in a set that was frozen before: {said}"
+    return [finding("export-once-evaluation", manifests.NAME, message)]
+
+
 class _Fetch:
     """Gives a stored trace as it stands now.
 
@@ -124,6 +139,10 @@ class _Fetch:
         self._states = {state.trace_id: state for state in store.select(wanted, decisions)}
         self.taken: dict[str, Taken] = {}
         store.require_true([trace for trace, state in self._states.items() if state.restated])
+
+    def tasks(self) -> list[tuple[str | None, str | None]]:
+        """Return task and domain of every trace that was expected and is stored."""
+        return [(state.row.task, state.row.domain) for state in self._states.values()]
 
     def __call__(self, trace_id: str) -> exports.Found | None:
         if not _is_id(trace_id):

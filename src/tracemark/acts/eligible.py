@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tracemark.acts.corpus import Corpus
+from tracemark.acts.evaluation_set import changed
 from tracemark.acts.export import terms_of
 from tracemark.errors import IntegrityError
 from tracemark.exporters import sft
@@ -38,6 +39,8 @@ def eligible(
         return "no: it is open which harness is accepted"
     if corpus.accepted is None:
         return "no: no harness is accepted"
+    if changed(corpus):
+        return "no: the evaluation set is not the one that was frozen"
     if state.superseded_by:
         return "no: superseded"
     known, terms = facts(state), terms_of(corpus)

@@ -21,6 +21,7 @@ from typing import BinaryIO
 from tracemark import __version__, digest, engine
 from tracemark.acts.agreement import Taken, disagreement
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.evaluation_set import require_unchanged
 from tracemark.acts.export_job import ExportJob, Row, work
 from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.pulled import require_pulled
@@ -103,9 +104,9 @@ def sft(root: Path, out: Path) -> ExportReport:
         out: the folder to write; an earlier export in it is replaced.
 
     Raises:
-        ExportRefusedError: when no harness is accepted, when it is open which one is, when fewer traces fit than the
-            minimum, when a row is taken because no other harness fits and one cannot be compared, or when rows prove
-            to be of more than one harness.
+        ExportRefusedError: when no harness is accepted, when it is open which one is, when the evaluation set is not
+            the one that was frozen, when fewer traces fit than the minimum, when a row is taken because no other
+            harness fits and one cannot be compared, or when rows prove to be of more than one harness.
         UsageError: when `out` holds something else than an export, or lies where the corpus keeps what it reads.
         NotPulledError: when data that dvc.lock pins is not on disk.
         IntegrityError: when a trace that must be read is damaged or is not what the catalogue says of it, or a file of
@@ -116,6 +117,7 @@ def sft(root: Path, out: Path) -> ExportReport:
     corpus = Corpus(root)
     require_pulled(corpus)
     terms, harness = terms_of(corpus), require_accepted(corpus)
+    require_unchanged(corpus)
     with open_store(root) as store, store.workspace() as folder:
         require_whole(store)
         with store.unchanging():

@@ -24,11 +24,12 @@ from typing import Any
 from tracemark import __version__, digest, engine
 from tracemark.acts import failing_folder as folders
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.evaluation_set import require_unchanged
 from tracemark.acts.export import require_accepted, require_whole
 from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.failing import read_examples, write_examples
 from tracemark.acts.failing_job import FAILURES, FailingResult, Kind, Spooled, work
-from tracemark.acts.failing_terms import Asking, Left, logs_of, unfrozen
+from tracemark.acts.failing_terms import Asking, Left, logs_of
 from tracemark.acts.pulled import require_pulled
 from tracemark.errors import ExportRefusedError
 from tracemark.exporters import manifest as manifests
@@ -85,8 +86,8 @@ def export(root: Path, out: Path) -> FailureExport:
         out: the folder to write; an earlier failure log in it is replaced.
 
     Raises:
-        ExportRefusedError: when no harness is accepted, when it is open which one is, or when a task of the evaluation
-            set would be in the log.
+        ExportRefusedError: when no harness is accepted, when it is open which one is, when the evaluation set is not
+            the one that was frozen, or when a task of it would be in the log.
         UsageError: when `out` holds something else than a failure log, or lies where the corpus keeps what it reads.
         ParamsError: when the conditions are not usable.
         NotPulledError: when data that dvc.lock pins is not on disk.
@@ -98,6 +99,7 @@ def export(root: Path, out: Path) -> FailureExport:
     corpus = Corpus(root)
     require_pulled(corpus)
     require_accepted(corpus)
+    require_unchanged(corpus)
     logs = logs_of(corpus)
     with open_store(root) as store, store.workspace() as folder, store.unchanging():
         require_whole(store)
@@ -111,7 +113,7 @@ def export(root: Path, out: Path) -> FailureExport:
         manifest = _manifest(corpus, (store, asking), (staged, made), result)
         folders.put(staged, out, manifest, store.layout.private / _LOCK)
         beside = unmatched(corpus.params.evaluation, store.tasks(), corpus.params.evaluation_file)
-        return _report(out, manifest, (*store.findings, *beside, *unfrozen(corpus)))
+        return _report(out, manifest, (*store.findings, *beside))
 
 
 def _routed(corpus: Corpus, asked: tuple[Store, Asking], logs: dict[str, str], folder: Path) -> FailingResult:

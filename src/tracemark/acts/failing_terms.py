@@ -14,7 +14,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from tracemark import digest
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.failing_job import Asked, FailingJob
 from tracemark.durable import read_regular, why_unread
@@ -22,7 +21,6 @@ from tracemark.errors import IrregularFileError, ParamsError
 from tracemark.exporters.evaluation import for_evaluation
 from tracemark.exporters.head import head_in
 from tracemark.failures.conditions import Conditions, conditions
-from tracemark.findings import Finding, finding
 from tracemark.ledger.descent import Past
 from tracemark.ledger.params import NAME
 from tracemark.model.decision import Kind
@@ -71,20 +69,6 @@ def conditions_of(corpus: Corpus) -> Conditions:
     except UnicodeDecodeError as error:
         raise ParamsError(f"not UTF-8 at byte {error.start}", where=str(own), hint="save it as UTF-8") from None
     return conditions(text, str(own))
-
-
-def unfrozen(corpus: Corpus) -> list[Finding]:
-    """Return the finding that the evaluation set is not the one that was frozen last."""
-    frozen, evaluation = corpus.decisions.frozen, corpus.params.evaluation
-    if frozen is None or frozen.decision.subject["tasks"] == digest.of(sorted(evaluation)):
-        return []
-    now, then = _tasks(len(evaluation)), _tasks(frozen.decision.subject["count"])
-    message = f"the set of {now} is not the one of {then} that was frozen last: what was taken out of it may be here"
-    return [finding("evaluation-changed", f"{NAME}: evaluation.tasks", message)]
-
-
-def _tasks(number: int) -> str:
-    return f"{number} task{'' if number == 1 else 's'}"
 
 
 def rejected(corpus: Corpus) -> list[str]:

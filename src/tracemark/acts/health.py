@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.equivalence import derived_again
+from tracemark.acts.evaluation_set import attempts_changed, broken_evidence, changed
 from tracemark.acts.failing_terms import conditions_of
 from tracemark.acts.gate_log import evidence_held
 from tracemark.acts.harnesses import accepted_apart, declared, twice
@@ -88,10 +89,13 @@ def check(root: Path) -> CheckReport:
         held = evidence_held(corpus)
         findings += held.findings
         proved += held.proved
+        lists, kept = broken_evidence(corpus)
+        findings += lists
+        proved += kept
         findings += _further(findings, check_decisions(Layout(root), corpus.store_decisions))
         findings += _further(findings, check_disputes(Layout(root), corpus.store_decisions))
     findings += _params(corpus, decided=not problems)
-    findings += _further(findings, _evaluation(corpus))
+    findings += _further(findings, _evaluation(corpus, decided=not problems))
     findings += _further(findings, corpus.harness_findings)
     findings += [*twice(corpus), *checks.together(corpus.harnesses, declared(corpus))]
     findings += witness.findings({harness.fingerprint: harness.name for harness in corpus.harnesses})
@@ -162,14 +166,16 @@ def _params(corpus: Corpus, *, decided: bool) -> list[Finding]:
     return found
 
 
-def _evaluation(corpus: Corpus) -> list[Finding]:
+def _evaluation(corpus: Corpus, *, decided: bool) -> list[Finding]:
+    """Return what is wrong with the evaluation set; it is held against the frozen one when the ledger is `decided`."""
     try:
         read = corpus.params
     except ParamsError:
         # what is wrong with params.yaml is a finding already
         return []
     tasks, findings = stored_tasks(Layout(corpus.root))
-    return [*findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
+    apart = [*changed(corpus), *attempts_changed(corpus)] if decided else []
+    return [*findings, *apart, *unmatched(read.evaluation, tasks, read.evaluation_file)]
 
 
 def _apart(corpus: Corpus) -> list[Finding]:

@@ -15,6 +15,7 @@ from typing import Any
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import AskedModel, Evaluations, as_half, named_model
+from tracemark.acts.evaluation_set import evidence_of
 from tracemark.acts.gating import evaluation_digest
 from tracemark.clock import Clock
 from tracemark.durable import own_file
@@ -298,7 +299,10 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
         before = corpus.decisions.frozen
         if before is not None and before.decision.subject == subject:
             raise NegativeAnswerError("this set is frozen already", where=before.digest[:12], hint=_LOG)
-        entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(Kind.FREEZE, subject, reason), clock)
+        evidence = evidence_of(read.evaluation)
+        entry = chain.append(
+            root / chain.NAME, corpus.chain, chain.Draft(Kind.FREEZE, subject, reason, evidence), clock
+        )
         tasks, findings = stored_tasks(Layout(root))
         notes = [*findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
     previous = before.decision.subject["tasks"] if before is not None else None

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
+from tracemark.acts.evaluation_set import require_unchanged
 from tracemark.acts.export import KIND, look, require_accepted, require_whole, terms_of
 from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.pulled import require_pulled
@@ -100,8 +101,9 @@ def plan(root: Path, options: PlanOptions) -> PlanReport:
     """Return what to run next, and write it as JSON Lines where a file is named.
 
     Raises:
-        ExportRefusedError: when no harness is accepted, when it is open which harness or model is, or when it rests on
-            a harness that cannot be compared whether a success counts.
+        ExportRefusedError: when no harness is accepted, when it is open which harness or model is, when the evaluation
+            set is not the one that was frozen, or when it rests on a harness that cannot be compared whether a success
+            counts.
         UsageError: when the list of tasks is none, when quotas are wanted of a training set without a total, or when
             the file to write lies where the corpus keeps what it reads.
         NoStoreError: when there is no store.
@@ -117,6 +119,7 @@ def planned(corpus: Corpus, options: PlanOptions) -> PlanReport:
     """Return what to run next in a corpus, which may be one as it would be after a decision; see `plan`."""
     require_pulled(corpus)
     require_accepted(corpus)
+    require_unchanged(corpus)
     for problem in corpus.model_findings():
         raise ExportRefusedError(problem.message, where=problem.where, hint=problem.hint)
     wanted = _wanted(corpus.params, options.runs)

@@ -61,14 +61,20 @@ def unmatched(
         near = _near(lost, everywhere)
         code = "evaluation-misspelt" if near else "evaluation-unmatched"
         message = (
-            f"{len(lost)} of {len(evaluation)} ids are the task of no stored trace: {_first(_described(lost, near))}"
+            f"{len(lost)} of {len(evaluation)} ids are the task of no stored trace: {first_of(_described(lost, near))}"
         )
         found.append(finding(code, where, message))
     alike = sorted(_let_through(evaluation, known, evaluation.difference(lost)))
     if alike:
-        message = f"stored tasks are nearly one of the ids and are not kept out: {_first(map(repr, alike))}"
+        message = f"stored tasks are nearly one of the ids and are not kept out: {first_of(map(repr, alike))}"
         found.append(finding("evaluation-misspelt", where, message))
     return found
+
+
+def first_of(texts: Iterable[str]) -> str:
+    """Return the first of some texts, and whether there are more."""
+    shown = list(islice(texts, _SHOWN + 1))
+    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
 
 
 def _let_through(
@@ -117,12 +123,6 @@ def _likenesses(name: str) -> Iterator[tuple[str, ...]]:
         key = tuple(numbers)
         yield (folded, *key)
         yield from ((folded[:at] + folded[at + 1 :], *key) for at in range(len(folded)))
-
-
-def _first(texts: Iterable[str]) -> str:
-    """Return the first of some texts, and whether there are more."""
-    shown = list(islice(texts, _SHOWN + 1))
-    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
 
 
 def _described(lost: list[str], near: dict[str, str]) -> Iterator[str]:

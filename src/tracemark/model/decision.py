@@ -156,6 +156,14 @@ class EquivalentSubject(Value):
     """The fingerprints that exports treat as one, or of which that is taken back; order means nothing."""
 
 
+class FreezeEvidence(Value):
+    """What a `freeze` rests on."""
+
+    tasks: Annotated[list[str], Field(min_length=1)]
+    """The ids of the evaluation set, sorted, so that what is changed later can be named; they have the digest of its
+    subject."""
+
+
 class TracesOf(Value):
     """Digests of the lists of traces that a gate compared: SHA-256 of the canonical JSON of their ids, sorted."""
 
@@ -221,7 +229,8 @@ class Decision(Value):
     evidence: dict[str, Any] | None = None
     """What the decision rests on: of an `accept` the `components` of the harness; of an `equivalent` the `rule`
     (`equal-trees` or `forced`), the modules that are `alike` as syntax trees, and the `differences` that were forced;
-    of an `install` or a `reject` what `GateEvidence` says. None when it rests on the reason alone."""
+    of a `freeze` what `FreezeEvidence` says, of an `install` or a `reject` what `GateEvidence` says. None when it rests
+    on the reason alone."""
 
     @model_validator(mode="after")
     def _subject_fits_kind(self) -> Decision:
