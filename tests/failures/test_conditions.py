@@ -29,7 +29,7 @@ class TestShipped:
     def test_the_twelve_of_the_published_table(self) -> None:
         table = [
             (condition.order, condition.side.value, condition.confidence, condition.destination.value)
-            for condition in shipped().ordered
+            for condition in sorted(shipped().ordered, key=lambda condition: condition.order)
         ]
         assert table == [
             (1, "environment", 0.97, "environment-repair"),
@@ -57,6 +57,9 @@ class TestShipped:
             assert not trains or condition.statuses == {"success"}
             assert trains or condition.confidence < 0.6 or "success" not in condition.statuses
 
+    def test_whether_environment_or_grader_is_at_fault_is_asked_first(self) -> None:
+        assert [condition.order for condition in shipped().ordered] == [1, 2, 8, 3, 4, 5, 6, 7, 9, 10, 11, 12]
+
     def test_each_says_what_it_means(self) -> None:
         assert all(condition.says for condition in shipped().ordered)
 
@@ -64,8 +67,13 @@ class TestShipped:
 class TestOwn:
     def test_stand_among_the_shipped_ones_by_their_order(self) -> None:
         found = names(conditions(PLAIN))
-        assert found.index("mine") == found.index("environment-fault") + 1
+        assert found.index("mine") == found.index("stopped-early") + 1
         assert found.index("mine") == found.index("action-rejected") - 1
+
+    @pytest.mark.parametrize("side", ["environment", "grader"])
+    def test_of_environment_and_grader_stand_in_front_of_all_others(self, side: str) -> None:
+        text = PLAIN.replace('"tool"', f'"{side}"').replace('"harness"', '"quarantine"').replace("8.5", "99")
+        assert names(conditions(text))[:4] == ["no-model-input", "grader-exception", "environment-fault", "mine"]
 
     def test_of_an_equal_order_stand_behind_them(self) -> None:
         assert names(conditions(PLAIN.replace("8.5", "8"))) == names(conditions(PLAIN))
@@ -132,6 +140,36 @@ class TestOwn:
         with pytest.raises(ParamsError, match=f"destination: a fault of the {side} goes to") as refused:
             conditions(text, "own.toml")
         assert refused.value.where == "own.toml:9"
+
+    @pytest.mark.parametrize("test", ["no-input", "grader-exception"])
+    def test_neither_does_what_asks_whether_they_broke(self, test: str) -> None:
+        text = PLAIN.replace("failure-matches", test).replace("patterns = ['guard']\n", "")
+        with pytest.raises(ParamsError, match=f"destination: what the test {test} asks") as refused:
+            conditions(text, "own.toml")
+        assert refused.value.where == "own.toml:9"
+        assert names(conditions(text.replace('"harness"', '"benchmark-repair"'))).count("mine") == 1
+
+    @pytest.mark.parametrize("destination", ["training", "recovery-training"])
+    @pytest.mark.parametrize("statuses", ["", "statuses = ['failure']", "statuses = ['success', 'error']"])
+    def test_only_a_success_is_trained_on(self, destination: str, statuses: str) -> None:
+        text = PLAIN.replace('"harness"', f'"{destination}"') + statuses
+        with pytest.raises(ParamsError, match="destination: only a success") as refused:
+            conditions(text, "own.toml")
+        assert refused.value.where == "own.toml:9"
+        alone = PLAIN.replace('"harness"', f'"{destination}"') + "statuses = ['success']"
+        assert names(conditions(alone)).count("mine") == 1
+
+    @pytest.mark.parametrize(
+        ("terminations", "line"), [("terminations = ['(']", 12), ("terminations = 'x'", 12), ("terminations = [1]", 12)]
+    )
+    def test_expressions_for_how_a_run_stopped_are_read_as_strictly(self, terminations: str, line: int) -> None:
+        with pytest.raises(ParamsError, match="terminations") as refused:
+            conditions(PLAIN + terminations, "own.toml")
+        assert refused.value.where == f"own.toml:{line}"
+
+    def test_they_are_enough_for_a_condition(self) -> None:
+        text = PLAIN.replace("patterns =", "terminations =")
+        assert [one.name for one in conditions(text).ordered if one.terminations] == ["environment-fault", "mine"]
 
     @pytest.mark.parametrize(
         ("text", "words"),

@@ -48,6 +48,9 @@ class TestGraderException:
             {"termination": "RewardFileNotFoundError: no reward.txt"},
             {"checks": {"error": "Traceback (most recent call last): ..."}},
             {"checks": {"exception_info": {"exception_type": "KeyError"}}},
+            {"checks": {"resolved": False, "error_eval": True}},
+            {"checks": {"resolved": False, "test_timeout": True}},
+            {"checks": {"result": False, "is_system_error": True}},
         ],
     )
     def test_a_grader_that_broke_is_the_benchmarks_fault(self, outcome: dict[str, Any]) -> None:
@@ -56,7 +59,13 @@ class TestGraderException:
 
     @pytest.mark.parametrize(
         "outcome",
-        [{"termination": "stop"}, {"checks": {"error": None}}, {"checks": {"tests": "1 error"}}, {"checks": []}],
+        [
+            {"termination": "stop"},
+            {"checks": {"error": None}},
+            {"checks": {"tests": "1 error"}},
+            {"checks": []},
+            {"checks": {"error_eval": False}},
+        ],
     )
     def test_a_verdict_that_speaks_of_errors_is_a_verdict(self, outcome: dict[str, Any]) -> None:
         assert routed(says("done"), **outcome).condition == "stopped-early"
@@ -247,7 +256,7 @@ class TestRecovered:
                 call("str_replace_editor", {"command": "str_replace", "path": "a"}, "ERROR:\nno match"),
                 call("str_replace_editor", {"command": "view", "path": "a"}, "text"),
             ),
-            (call("get_order", {"order_id": "1"}, "Error: none"), call("get_order", {"order_id": "2"}, "{}")),
+            (call("get_order", {"order_id": "1"}, "Error: it is gone"), call("get_order", {"order_id": "2"}, "{}")),
         ],
     )
     def test_a_success_of_another_family_recovers_nothing(self, failed: Line, later: Line) -> None:
@@ -359,14 +368,6 @@ class TestHostileTraces:
             {"source": "system", "message": "", "observation": {"results": [{"content": None}, {}]}},
         )
         assert found.condition == "stopped-early"
-
-    @pytest.mark.parametrize(("status", "condition"), [("failure", "not-recovered"), ("error", "environment-fault")])
-    def test_how_a_run_stopped_is_its_failure_only_where_it_ended_in_an_error(
-        self, status: str, condition: str
-    ) -> None:
-        ended = {"status": status, "termination": "OSError: no space left on device"}
-        found = route(line(bash("make", "make: *** no rule", 2), **ended), shipped())
-        assert found.condition == condition
 
     def test_a_result_may_stand_before_the_call_that_it_answers(self) -> None:
         early = {"source": "agent", "message": "", "observation": {"results": [{"content": "Error: no"}]}}

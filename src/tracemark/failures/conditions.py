@@ -6,8 +6,10 @@ should not: what a routing rests on is named by `Conditions.digest`, which goes 
 Invariants:
 - reading is strict: an unknown member, a wrong type or a pattern that does not compile is refused with the file, the
   line and the key, and never guessed at;
-- conditions are tried by `order`, those of one order shipped ones first, then as they stand in their file;
-- no fault of environment or grader goes to where harness or model are changed;
+- conditions by which environment or grader is at fault are tried first, so no condition of another side can send such
+  a run to where harness or model are changed, and they themselves cannot either;
+- each of the two groups is tried by `order`, those of one order shipped ones first, then as they stand in their file;
+- only a success is trained on, so a run that failed always has a file in the failure log;
 - a confidence below `QUARANTINE_BELOW` means quarantine, whatever destination stands beside it.
 """
 
@@ -46,6 +48,10 @@ class Side(StrEnum):
     AMBIGUOUS = "ambiguous"
 
 
+NOBODYS = (Side.ENVIRONMENT, Side.GRADER)
+"""Sides that are neither the harness's nor the model's."""
+
+
 class Destination(StrEnum):
     """Where a trace goes."""
 
@@ -72,8 +78,8 @@ class Question(StrEnum):
     STOPPED = "stopped"
     """No unrecovered failure, and how the run stopped matches one of `patterns`; any way when there are none."""
     FAILURE_MATCHES = "failure-matches"
-    """The error line of the earliest unrecovered failure matches one of `patterns`; for a run that ended in an error,
-    how it stopped may match instead."""
+    """The error line of the earliest unrecovered failure matches one of `patterns`. Where environment or grader is the
+    side, or the run ended in an error, how it stopped may match one of them, or of `terminations`, instead."""
     FAILURE_HIDDEN = "failure-hidden"
     """The agent saw nothing of the earliest unrecovered failure."""
     FAILURE_REPEATED = "failure-repeated"
@@ -108,6 +114,10 @@ class Condition(NamedTuple):
     """For `failure-repeated`."""
     failures: str = "none"
     """For `failures`."""
+    terminations: tuple[re.Pattern[str], ...] = ()
+    """Further expressions for how the run stopped, for `failure-matches`."""
+    own: str | None = None
+    """How messages name the user's file that states it; None for a shipped one."""
 
 
 class Conditions(NamedTuple):
@@ -124,11 +134,13 @@ _PARAMETERS: dict[Question, tuple[str, ...]] = {
     Question.GRADER_EXCEPTION: ("patterns",),
     Question.FAILURES: ("failures",),
     Question.STOPPED: ("patterns",),
-    Question.FAILURE_MATCHES: ("patterns",),
+    Question.FAILURE_MATCHES: ("patterns", "terminations"),
     Question.FAILURE_REPEATED: ("repeats",),
 }
 _REQUIRED: dict[Question, str] = {Question.FAILURES: "failures", Question.FAILURE_MATCHES: "patterns"}
-_NOBODYS = (Side.ENVIRONMENT, Side.GRADER)
+_TRAINING = (Destination.TRAINING, Destination.RECOVERY_TRAINING)
+# what these ask is whether environment or grader broke, whatever side stands beside them
+_OF_NOBODY = (Question.NO_INPUT, Question.GRADER_EXCEPTION)
 _REPAIRS = (Destination.ENVIRONMENT_REPAIR, Destination.BENCHMARK_REPAIR, Destination.QUARANTINE)
 _FAILURES = ("none", "recovered", "unrecovered")
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
@@ -155,12 +167,12 @@ def conditions(own: str | None = None, where: str = "conditions") -> Conditions:
     """
     text = resources.files("tracemark.failures").joinpath(SHIPPED).read_text(encoding="utf-8")
     tables = _tables(text, SHIPPED)
-    found = [_condition(table, _Place(text, SHIPPED, number)) for number, table in enumerate(tables)]
+    found = [_condition(table, _Place(text, SHIPPED, number), None) for number, table in enumerate(tables)]
     if own is not None:
         names = {condition.name: SHIPPED for condition in found}
         for number, table in enumerate(mine := _tables(own, where)):
             place = _Place(own, where, number)
-            condition = _condition(table, place)
+            condition = _condition(table, place, where)
             if condition.name in names:
                 place.refuse(
                     "name", f"{condition.name!r} is the name of a condition of {names[condition.name]} already"
@@ -168,7 +180,7 @@ def conditions(own: str | None = None, where: str = "conditions") -> Conditions:
             names[condition.name] = where
             found.append(condition)
         tables = [*tables, *mine]
-    found.sort(key=lambda condition: condition.order)
+    found.sort(key=lambda condition: (condition.side not in NOBODYS, condition.order))
     return Conditions(tuple(found), digest.of(tables))
 
 
@@ -217,7 +229,7 @@ def _tables(text: str, where: str) -> list[dict[str, Any]]:
     return tables
 
 
-def _condition(table: Mapping[str, Any], place: _Place) -> Condition:
+def _condition(table: Mapping[str, Any], place: _Place, own: str | None) -> Condition:
     """Return one condition, or refuse it."""
     for key in _COMMON:
         if key not in table:
@@ -228,7 +240,7 @@ def _condition(table: Mapping[str, Any], place: _Place) -> Condition:
         if key not in allowed:
             place.refuse(key, f"is not known for the test {test}; known are {', '.join(allowed)}")
     required = _REQUIRED.get(test)
-    if required is not None and not table.get(required):
+    if required is not None and not table.get(required) and not table.get("terminations"):
         place.refuse(required, f"the test {test} needs it")
     name = _text(table, "name", place)
     if _PLAIN.match(name) is None or name == UNMATCHED:
@@ -242,22 +254,37 @@ def _condition(table: Mapping[str, Any], place: _Place) -> Condition:
     repeats = table.get("repeats", 2)
     if repeats.__class__ is not int or repeats < 2:
         place.refuse("repeats", "expected a whole number from 2 on: the first try and its repetitions")
-    side, destination = _one_of(Side, table, "side", place), _one_of(Destination, table, "destination", place)
-    if side in _NOBODYS and destination not in _REPAIRS:
-        place.refuse("destination", f"a fault of the {side} goes to {', '.join(_REPAIRS)}, never into the log")
+    side, statuses = _one_of(Side, table, "side", place), _statuses(table, place)
     return Condition(
         name,
         _number(table, "order", place),
         _text(table, "says", place),
         side,
         confidence,
-        destination,
+        _destination(table, place, side, test, statuses),
         test,
-        _statuses(table, place),
-        _patterns(table, place),
+        statuses,
+        _patterns(table, "patterns", place),
         repeats,
         failures,
+        _patterns(table, "terminations", place),
+        own,
     )
+
+
+def _destination(
+    table: Mapping[str, Any], place: _Place, side: Side, test: Question, statuses: frozenset[str]
+) -> Destination:
+    """Return where a condition sends runs, or refuse it where such runs must not go there."""
+    destination = _one_of(Destination, table, "destination", place)
+    repairs = f"goes to {', '.join(_REPAIRS)}, never into the log"
+    if side in NOBODYS and destination not in _REPAIRS:
+        place.refuse("destination", f"a fault of the {side} {repairs}")
+    if test in _OF_NOBODY and destination not in _REPAIRS:
+        place.refuse("destination", f"what the test {test} asks is no fault of harness or model: it {repairs}")
+    if destination in _TRAINING and statuses != {"success"}:
+        place.refuse("destination", 'only a success is trained on: write statuses = ["success"], or another place')
+    return destination
 
 
 def _one_of(names: type[_Name], table: Mapping[str, Any], key: str, place: _Place) -> _Name:
@@ -290,10 +317,10 @@ def _statuses(table: Mapping[str, Any], place: _Place) -> frozenset[str]:
     return frozenset(value)
 
 
-def _patterns(table: Mapping[str, Any], place: _Place) -> tuple[re.Pattern[str], ...]:
-    value = table.get("patterns", [])
+def _patterns(table: Mapping[str, Any], key: str, place: _Place) -> tuple[re.Pattern[str], ...]:
+    value = table.get(key, [])
     if not isinstance(value, list) or not all(each.__class__ is str and each for each in value):
-        place.refuse("patterns", "expected a list of regular expressions")
+        place.refuse(key, "expected a list of regular expressions")
     compiled = []
     for each in value:
         try:
@@ -302,5 +329,5 @@ def _patterns(table: Mapping[str, Any], place: _Place) -> tuple[re.Pattern[str],
                 warnings.simplefilter("error")
                 compiled.append(re.compile(each, re.IGNORECASE))
         except (re.error, RecursionError, OverflowError, Warning) as error:
-            place.refuse("patterns", f"{each!r} is no regular expression: {error}")
+            place.refuse(key, f"{each!r} is no regular expression: {error}")
     return tuple(compiled)

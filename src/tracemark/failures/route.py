@@ -10,11 +10,14 @@ recorded, or a success in which some failure was never seen to be recovered.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tracemark.errors import ParamsError
 from tracemark.failures.conditions import (
+    NOBODYS,
     QUARANTINE_BELOW,
     UNMATCHED,
     Condition,
@@ -25,9 +28,23 @@ from tracemark.failures.conditions import (
 )
 from tracemark.failures.events import Event, Story, read
 from tracemark.failures.mask import mask
+from tracemark.failures.patience import SECONDS, ImpatienceError, search
 
 _LONGEST_WORDS = 2_000
-_GRADERS_OWN = ("error", "exception", "traceback", "exception_info", "grader_error", "verifier_error")
+# between the words of a name such as `APIConnectionError`, `max_steps` or `api-error`
+_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_-]+")
+_GRADERS_OWN = (
+    "error",
+    "exception",
+    "traceback",
+    "exception_info",
+    "grader_error",
+    "verifier_error",
+    # SWE-bench's report, ThinkingBox's test
+    "error_eval",
+    "test_timeout",
+    "is_system_error",
+)
 
 
 class Span(NamedTuple):
@@ -64,7 +81,8 @@ class Routing(NamedTuple):
 
 class _Facts(NamedTuple):
     status: str
-    termination: str
+    terminations: tuple[str, ...]
+    """How the run stopped: as it was written, and with its words apart; empty when nobody says."""
     checks: Any
     story: Story
     failed: int | None
@@ -78,11 +96,14 @@ def route(line: Mapping[str, Any], conditions: Conditions) -> Routing:
     Args:
         line: a stored trace, parsed.
         conditions: in the order in which they are tried, see `conditions.conditions`.
+
+    Raises:
+        ParamsError: when an expression of the user's own comes to no end.
     """
     story, outcome = read(line), line["outcome"]
     failed, recovered = failures_of(story.events)
-    termination = outcome.get("termination") or ""
-    facts = _Facts(outcome["status"], termination[:_LONGEST_WORDS], outcome.get("checks"), story, failed, recovered)
+    said = _terminations(outcome.get("termination") or "")
+    facts = _Facts(outcome["status"], said, outcome.get("checks"), story, failed, recovered)
     events = story.events
     failure = None if failed is None else _span(events[failed])
     symptoms = 0 if failed is None else sum(event.error is not None for event in events[failed + 1 :])
@@ -127,8 +148,32 @@ def _span(event: Event) -> Span:
     return Span(event.step, event.call, event.tool, event.error or "")
 
 
-def _matches(condition: Condition, text: str) -> bool:
-    return any(pattern.search(text) is not None for pattern in condition.patterns)
+def _terminations(text: str) -> tuple[str, ...]:
+    """Return how a run stopped as it was written, and, where that differs, with the words of its names apart."""
+    written = text[:_LONGEST_WORDS]
+    apart = _JOINT.sub(" ", written)
+    return () if not written else (written,) if apart == written else (written, apart)
+
+
+def _matches(condition: Condition, patterns: Sequence[re.Pattern[str]], *texts: str) -> bool:
+    """Return whether one of the patterns of a condition is found in one of the texts.
+
+    Raises:
+        ParamsError: when one of the user's own comes to no end.
+    """
+    if condition.own is None:
+        return any(pattern.search(text) is not None for pattern in patterns for text in texts)
+    for pattern in patterns:
+        try:
+            if any(search(pattern, text) for text in texts):
+                return True
+        except ImpatienceError:
+            raise ParamsError(
+                f"condition {condition.name!r}: {pattern.pattern!r} was given up after {SECONDS:g} s on one text",
+                where=condition.own,
+                hint="write it without a repetition inside a repetition, such as (a+)+",
+            ) from None
+    return False
 
 
 def _no_input(_: Condition, facts: _Facts) -> bool:
@@ -136,7 +181,7 @@ def _no_input(_: Condition, facts: _Facts) -> bool:
 
 
 def _grader_exception(condition: Condition, facts: _Facts) -> bool:
-    if facts.termination and _matches(condition, facts.termination):
+    if _matches(condition, condition.patterns, *facts.terminations):
         return True
     checks = facts.checks
     if not isinstance(checks, dict):
@@ -160,13 +205,21 @@ def _failures(condition: Condition, facts: _Facts) -> bool:
 
 
 def _stopped(condition: Condition, facts: _Facts) -> bool:
-    return facts.failed is None and (not condition.patterns or _matches(condition, facts.termination))
+    if facts.failed is not None or not condition.patterns:
+        return facts.failed is None
+    # a run of which nobody says how it stopped is one that stopped in no words
+    return _matches(condition, condition.patterns, *(facts.terminations or ("",)))
 
 
 def _failure_matches(condition: Condition, facts: _Facts) -> bool:
-    if facts.failed is not None and _matches(condition, facts.story.events[facts.failed].error or ""):
-        return True
-    return facts.status == "error" and bool(facts.termination) and _matches(condition, facts.termination)
+    if facts.failed is not None:
+        error = facts.story.events[facts.failed].error or ""
+        if _matches(condition, condition.patterns, error):
+            return True
+    # what cut a run off is also why nothing was made good; a wrapper's words there are another thing than a rejection
+    if condition.side not in NOBODYS and facts.status != "error":
+        return False
+    return _matches(condition, (*condition.patterns, *condition.terminations), *facts.terminations)
 
 
 def _failure_hidden(_: Condition, facts: _Facts) -> bool:
