@@ -110,7 +110,7 @@ def test_of_a_folder_without_a_manifest_no_more_is_looked_at_than_one_file(root,
     (stray / "a.txt").touch()
     (stray / "out").symlink_to("/")
     listed = []
-    monkeypatch.setattr(folder, "_names", lambda path, names=folder._names: (listed.append(path), names(path))[1])
+    monkeypatch.setattr(folder, "listed", lambda path, real=folder.listed: (listed.append(path), real(path))[1])
     assert HarnessFolder(stray).holds_anything()
     assert listed == [stray.resolve()]
 

@@ -20,13 +20,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from tracemark.durable import require_regular
 from tracemark.errors import IrregularFileError
 from tracemark.findings import Finding, finding
+from tracemark.harness.sighting import Sighting, kind, listed
 from tracemark.model.harness import MANIFEST_NAME
 
 IGNORED = (
@@ -98,7 +98,7 @@ class HarnessFolder:
         self.bases = [Base("", path.resolve(), None)]
         self.ignore: tuple[str, ...] = ()
         self.files: dict[str, bytes] = {}
-        self._names = lru_cache(maxsize=None)(_names)
+        self.seen = Sighting(self.bases[0].folder)
 
     def add_base(self, text: str, prefix: str) -> Finding | None:
         """Add a root or a package of the manifest to the places where modules are looked up.
@@ -113,6 +113,7 @@ class HarnessFolder:
         if PurePosixPath(text).is_absolute() or "\\" in text:
             return finding("manifest-path-outside", MANIFEST_NAME, f"{text!r} must be relative to the harness folder")
         folder = (self.bases[0].folder / text).resolve()
+        self.seen.places[self.bases[0].folder / text] = folder
         if not folder.is_dir():
             return finding("manifest-file-missing", MANIFEST_NAME, f"there is no folder {text!r}")
         if prefix == PACKAGE:
@@ -125,17 +126,20 @@ class HarnessFolder:
         """Return the names in a folder of `base` (`""` is the base itself); empty when there is no such folder."""
         if folder.rpartition("/")[2] in ("__pycache__", ".git"):
             return frozenset()
-        return self._names(base.folder / folder)
+        path = base.folder / folder
+        if path not in self.seen.names:
+            self.seen.names[path] = listed(path)
+        return self.seen.names[path].names
 
     def is_file(self, base: Base, path: str) -> bool:
         """Return whether `path` in `base` exists and is no folder."""
         folder, _, name = path.rpartition("/")
-        return name in self.names(base, folder) and not (base.folder / path).is_dir()
+        return name in self.names(base, folder) and not self._kind(base.folder / path)
 
     def is_folder(self, base: Base, path: str) -> bool:
         """Return whether `path` in `base` is a folder."""
         folder, _, name = path.rpartition("/")
-        return name in self.names(base, folder) and (base.folder / path).is_dir()
+        return name in self.names(base, folder) and bool(self._kind(base.folder / path))
 
     def key(self, base: Base, path: str) -> str:
         """Return the key of the file `path` in `base`."""
@@ -160,7 +164,12 @@ class HarnessFolder:
         if not key.startswith((ROOT, PACKAGE)) and (pattern := self.ignored_by(key)) is not None:
             message = f"{key!r} is part of the harness, but the pattern {pattern!r} ignores it"
             raise RefusedFileError(finding("ignored-file-used", key, message))
-        data = _read(base, path, key)
+        try:
+            real, data = _read(base, path, key)
+        except RefusedFileError:
+            self.seen.complete = False
+            raise
+        self.seen.read(base.folder / path, real, data)
         self.files[key] = data
         return data
 
@@ -196,6 +205,11 @@ class HarnessFolder:
         closed = not os.access(self.path, os.R_OK | os.X_OK)
         return closed or (self.path / MANIFEST_NAME).exists() or next(self._walk(), None) is not None
 
+    def _kind(self, path: Path) -> str:
+        if path not in self.seen.kinds:
+            self.seen.kinds[path] = kind(path)
+        return self.seen.kinds[path]
+
     def _walk(self) -> Iterator[str | Finding]:
         """Yield the files of the folder that count, and what is wrong."""
         pending = [""]
@@ -206,7 +220,8 @@ class HarnessFolder:
                 full = self.bases[0].folder / path
                 if path == MANIFEST_NAME:
                     continue
-                if full.is_dir() and not full.is_symlink():
+                found = self._kind(full)
+                if found == "folder":
                     # a pattern for folders has to be asked here, a pattern for files where the file is met
                     if self.ignored_by(path + "/") is not None:
                         continue
@@ -220,7 +235,7 @@ class HarnessFolder:
                     pending.append(path)
                 elif self.ignored_by(path) is not None:
                     continue
-                elif full.is_dir():
+                elif found:
                     message = f"{path!r} is a link to a folder, which is not followed"
                     yield finding("folder-linked", path, message)
                 else:
@@ -264,14 +279,8 @@ def matches(pattern: str, path: str) -> bool:
     return False
 
 
-def _names(folder: Path) -> frozenset[str]:
-    try:
-        return frozenset(path.name for path in folder.iterdir())
-    except OSError:
-        return frozenset()
-
-
-def _read(base: Base, path: str, key: str) -> bytes:
+def _read(base: Base, path: str, key: str) -> tuple[Path, bytes]:
+    """Return where the file `path` in `base` lies, links followed, and its bytes."""
     # a package may be a single module; what it is called with its suffix is then all of it
     limit = base.folder / path.partition("/")[0] if base.only else base.folder
     try:
@@ -283,7 +292,7 @@ def _read(base: Base, path: str, key: str) -> bytes:
         if status.st_size > MAX_FILE:
             message = f"{key!r} has {status.st_size} bytes; more than {MAX_FILE} are not read"
             raise RefusedFileError(finding("manifest-file-missing", key, message))
-        return real.read_bytes()
+        return real, real.read_bytes()
     except IrregularFileError as error:
         raise RefusedFileError(finding("manifest-file-missing", key, f"{key!r}: {error.message}", error.hint)) from None
     except (OSError, RuntimeError) as error:

@@ -10,7 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracemark.errors import LISTED, ManifestError
@@ -97,7 +97,10 @@ class _Loading:
         if read is None:
             return self._failed()
         self._bases(*read)
-        return self.assemble(*read)
+        examined = self.assemble(*read)
+        if examined.harness is None:
+            return examined
+        return replace(examined, harness=replace(examined.harness, seen=self.folder.seen))
 
     def assemble(self, described: Manifest, places: manifest.Reading) -> Examined:
         """Read the files that a manifest names, and identify what they make."""

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from string import Formatter
 from typing import NamedTuple
 
 from tracemark.harness import includes
-from tracemark.model.harness import PromptTemplate
+from tracemark.model.harness import JinjaOptions, PromptTemplate
 
 EXCERPT = 160
 """Characters at most that say where a message disagrees."""
@@ -210,19 +211,30 @@ def _format(text: str, values: Mapping[str, str]) -> list[str | Hole] | None:
 
 
 def _jinja(text: str, template: PromptTemplate) -> list[str | Hole] | None:
-    # jinja2 is slow to import, and most harnesses have no template in it
-    from jinja2 import nodes  # noqa: PLC0415
-
+    parsed = _parsed(text, template.options)
+    if parsed is None:
+        return None
     escaped = template.options is not None and template.options.autoescape
     values = {} if escaped else template.values
+    return [
+        values.get(piece.variable, piece) if isinstance(piece, Hole) and piece.variable is not None else piece
+        for piece in parsed
+    ]
+
+
+# every run of a harness asks for its few templates several times, and jinja2 takes a millisecond or two for one
+@lru_cache(maxsize=64)
+def _parsed(text: str, options: JinjaOptions | None) -> tuple[str | Hole, ...] | None:
+    # jinja2 is slow to import, and most harnesses have no template in it
+    from jinja2 import nodes  # noqa: PLC0415
 
     def piece(node: nodes.Node) -> str | Hole:
         if isinstance(node, nodes.TemplateData):
             return str(node.data)
-        return values.get(node.name, Hole(node.name)) if isinstance(node, nodes.Name) else Hole(None)
+        return Hole(node.name if isinstance(node, nodes.Name) else None)
 
     try:
-        body = includes.parse(text, template.options).body
+        body = includes.parse(text, options).body
     except includes.TemplateSyntaxFault:
         return None
     found: list[str | Hole] = []
@@ -230,7 +242,7 @@ def _jinja(text: str, template: PromptTemplate) -> list[str | Hole] | None:
         if not isinstance(statement, nodes.Output):
             return None
         found.extend(map(piece, statement.nodes))
-    return found
+    return tuple(found)
 
 
 def _found_beginning(literal: str, text: str, start: int) -> int:

@@ -2,7 +2,7 @@
 
 Every file was read once. A later edit of the folder changes neither the texts nor the fingerprint of the value, and
 whoever executes `Harness.files` executes what was hashed. A value read from a folder and one read from a snapshot
-differ in `folder` alone.
+differ in `folder` and `seen` alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from tracemark.findings import Finding
 from tracemark.harness.fingerprint import Identity, Place, Sources, normal, plain, schema
+from tracemark.harness.sighting import Sighting
 from tracemark.model.harness import Manifest
 
 
@@ -42,6 +43,8 @@ class Harness:
     """What was uncertain when it was read; `where` is relative to the folder."""
     incomplete: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each component the parts with a finding `closure-incomplete`; components without any are left out."""
+    seen: Sighting | None = field(default=None, repr=False, compare=False)
+    """What its folder held when it was read; None when no manifest of a folder was read."""
 
     @staticmethod
     def capture(**parts: Any) -> Any:

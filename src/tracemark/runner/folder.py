@@ -25,8 +25,11 @@ def loaded(harness: Path | Harness | Captured) -> Harness:
 
 
 def differs(harness: Harness, folder: Path | None) -> bool:
-    """Return whether a folder holds another harness by now, or none; False when there is no folder to look at."""
-    if folder is None:
+    """Return whether a folder holds another harness by now, or none; False when there is no folder to look at.
+
+    Every file is read, each time. Where all of it is as it was when the harness was read, nothing is parsed again.
+    """
+    if folder is None or (harness.seen is not None and harness.seen.holds(folder)):
         return False
     try:
         return load(folder).identity.fingerprint != harness.identity.fingerprint
