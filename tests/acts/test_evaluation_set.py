@@ -231,6 +231,20 @@ def test_check_tells_a_list_of_ids_that_is_not_the_frozen_one(kept: Shop) -> Non
         kept.export()
 
 
+# --- a set that is frozen anew
+
+
+def test_a_freeze_names_the_tasks_that_are_kept_out_no_more(kept: Shop) -> None:
+    kept.set((SET, "tasks: [f-0, x-1]"))
+    (found,) = [one for one in pairs.freeze(kept.root, "too easy", CLOCK).findings if one.code == "evaluation-released"]
+    assert (found.severity, found.where) == (Severity.WARNING, "params.yaml: evaluation.tasks")
+    assert found.message == "1 id of the set before keeps no task out of training from now on: 't-0'"
+    kept.set(("tasks: [f-0, x-1]", "tasks: [f-0, x-1, shop/t-0]"))
+    assert "evaluation-released" not in {one.code for one in pairs.freeze(kept.root, "more", CLOCK).findings}
+    kept.set(("tasks: [f-0, x-1, shop/t-0]", "tasks: [f-0, x-1, t-0]"))
+    assert "evaluation-released" not in {one.code for one in pairs.freeze(kept.root, "wider", CLOCK).findings}
+
+
 # --- exports that hold what was frozen once
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.exporters.evaluation import for_evaluation, qualified, unmatched
+from tracemark.exporters.evaluation import for_evaluation, outside, qualified, unmatched
 from tracemark.findings import Severity
 
 STORED = [("refund-07", "shop"), ("t-1", None), ("a/b", None)]
@@ -129,3 +129,9 @@ def test_a_very_long_task_is_compared_as_a_whole_alone() -> None:
     assert found.code == "evaluation-misspelt"
     (found,) = unmatched(frozenset({f"{long}y"}), [(long, None)])
     assert found.code == "evaluation-unmatched"
+
+
+def test_an_id_is_outside_unless_the_set_holds_every_task_that_it_means() -> None:
+    assert outside(["a", "shop/a", "bank/shop/a"], frozenset({"shop/a"})) == ["a"]
+    assert outside(["shop/a", "bank/a", "aa"], frozenset({"a"})) == ["aa"]
+    assert outside(["b", "a"], frozenset()) == ["a", "b"]

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from tracemark import digest
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import ExportRefusedError
-from tracemark.exporters.evaluation import first_of, for_evaluation, qualified
+from tracemark.exporters.evaluation import first_of, for_evaluation, outside, qualified
 from tracemark.findings import Finding, finding
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.params import NAME
@@ -80,6 +80,18 @@ def require_unchanged(corpus: Corpus) -> None:
     """
     for problem in changed(corpus):
         raise ExportRefusedError(problem.message, where=problem.where, hint=problem.hint)
+
+
+def released(corpus: Corpus) -> list[Finding]:
+    """Return the finding that ids of the set that was frozen last are in the present one no more, as one freezes it."""
+    before = frozenset().union(*map(_ids, corpus.decisions.freezes))
+    free = outside(before, corpus.params.evaluation)
+    if not free:
+        return []
+    number = f"{len(free)} id{'' if len(free) == 1 else 's'} of the set before"
+    verb = "keeps" if len(free) == 1 else "keep"
+    message = f"{number} {verb} no task out of training from now on: {first_of(map(repr, free))}"
+    return [finding("evaluation-released", _TASKS, message)]
 
 
 def once_held(corpus: Corpus, tasks: Iterable[tuple[str | None, str | None]]) -> dict[str, Entry]:

@@ -15,7 +15,7 @@ from typing import Any
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import AskedModel, Evaluations, as_half, named_model
-from tracemark.acts.evaluation_set import evidence_of
+from tracemark.acts.evaluation_set import evidence_of, released
 from tracemark.acts.gating import evaluation_digest
 from tracemark.clock import Clock
 from tracemark.durable import own_file
@@ -304,7 +304,7 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
             root / chain.NAME, corpus.chain, chain.Draft(Kind.FREEZE, subject, reason, evidence), clock
         )
         tasks, findings = stored_tasks(Layout(root))
-        notes = [*findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
+        notes = [*released(corpus), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
     previous = before.decision.subject["tasks"] if before is not None else None
     return Frozen(
         findings=tuple(notes),

@@ -39,6 +39,11 @@ def for_evaluation(task: str | None, domain: str | None, evaluation: frozenset[s
     return not _endings(name).isdisjoint(evaluation) or (not domain and name in _all_endings(evaluation))
 
 
+def outside(ids: Iterable[str], evaluation: frozenset[str]) -> list[str]:
+    """Return those of some ids, sorted, of which the set does not hold every task that they mean."""
+    return sorted(one for one in ids if _endings(one).isdisjoint(evaluation))
+
+
 def unmatched(
     evaluation: frozenset[str], tasks: Iterable[tuple[str, str | None]], file: str | None = None
 ) -> list[Finding]:

@@ -14,8 +14,9 @@ from tracemark.clock import SystemClock
 def command(ctx: typer.Context, reason: ReasonOption, output: OutputOption = Output.TABLE) -> int:
     """Freeze the evaluation set.
 
-    Writes the digest of the tasks under params.yaml: evaluation to the ledger. Gates judge on no other set: whoever
-    changes the tasks, or how often each is attempted, freezes the set anew.
+    Writes the tasks under params.yaml: evaluation, and their digest, to the ledger. Gates judge on no other set, and
+    while the tasks are others nothing is exported or planned: whoever changes them, or how often each is attempted,
+    freezes the set anew.
     """
     with working("gate freeze"):
         report = pairs.freeze(corpus(ctx), reason, SystemClock())
