@@ -8,6 +8,7 @@ import pytest
 
 from tracemark.acts.attempts import cost_of, model_of, shown_otherwise
 from tracemark.gates.cell import Model, Shown
+from tracemark.stats.cost import total_cost
 
 
 def step(cost: float | None, source: str = "agent", **more: Any) -> dict[str, Any]:
@@ -22,7 +23,8 @@ def step(cost: float | None, source: str = "agent", **more: Any) -> dict[str, An
         ({"steps": [step(0.5), step(None, "user"), step(None, llm_call_count=0)]}, 0.5),
         ({"steps": [step(0.5), step(None)]}, None),
         ({"steps": [step(0.5)], "final_metrics": {"total_cost_usd": 2}}, 2.0),
-        ({"steps": [step(0.5)], "final_metrics": {"total_cost_usd": 0}}, 0.0),
+        ({"steps": [step(None)], "final_metrics": {"total_cost_usd": 0}}, 0.0),
+        ({"steps": [step(0.5)], "final_metrics": {"total_cost_usd": -2}}, -2.0),
         ({"steps": [step(0.5)], "final_metrics": {}}, 0.5),
         ({"steps": [step(0.5)], "subagent_trajectories": [{"steps": [step(0.25)]}]}, 0.75),
         ({"steps": [step(0.5)], "subagent_trajectories": [{"steps": [step(None)]}]}, None),
@@ -35,6 +37,37 @@ def test_a_cost_is_the_runs_own_total_else_the_sum_of_its_steps_and_never_a_gues
     trajectory: dict[str, Any], cost: float | None
 ) -> None:
     assert cost_of(trajectory) == cost
+
+
+@pytest.mark.parametrize(
+    ("total", "costs", "cost"),
+    [
+        (0, [0.5], None),
+        (1.0, [0.5, 0.75], None),
+        (1.25, [0.5, 0.75], 1.25),
+        # a total that is rounded to cents is no other one
+        (0.01, [0.0049, 0.0095], 0.01),
+        (123.0, [61.6, 61.6], 123.0),
+        (1.0, [10.0**308, 10.0**308], None),
+    ],
+)
+def test_a_total_that_is_less_than_its_steps_cost_is_not_known(
+    total: float, costs: list[float], cost: float | None
+) -> None:
+    assert cost_of({"steps": list(map(step, costs)), "final_metrics": {"total_cost_usd": total}}) == cost
+
+
+def test_what_was_copied_from_an_earlier_document_contradicts_no_total() -> None:
+    steps = [step(5.0, is_copied_context=True), step(0.25)]
+    assert cost_of({"steps": steps, "final_metrics": {"total_cost_usd": 0.25}}) == 0.25
+
+
+def test_a_negative_part_is_not_made_up_for_by_the_others() -> None:
+    below = cost_of({"steps": [step(5.0), step(-4.99)]})
+    assert below == -4.99
+    embedded = {"steps": [step(-1.0)]}
+    assert cost_of({"steps": [step(5.0)], "subagent_trajectories": [embedded]}) == -1.0
+    assert total_cost([1.0, below]).withheld == "the cost of 1 of 2 attempts is no number of 0 or more"
 
 
 def test_the_model_half_is_all_that_a_run_says_of_its_model() -> None:

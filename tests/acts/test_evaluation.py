@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tracemark.acts import decisions, equivalence, gating
+from tracemark.acts import attempts, decisions, equivalence, gating
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.evaluation import AskedModel, Evaluations, named_model
+from tracemark.acts.evaluation import AskedModel, Evaluations, claimed, named_model
 from tracemark.acts.gating import GateAnswer
-from tracemark.gates.cell import Cell, Model
+from tracemark.errors import IntegrityError
+from tracemark.gates.cell import Attempt, Cell, Model
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
+from tracemark.store.selection import Selection
 
 from .conftest import CLOCK
 from .evaluated import ALL, TASKS, Bench, run, runs
@@ -105,6 +109,48 @@ def test_traces_of_a_declared_equivalent_count_under_the_harness(bench: Bench) -
     made, _ = cell(bench, "desk_a")
     assert len(made.attempts) == 32
     assert {one.fingerprint for one in made.attempts} == {bench.fingerprint()}
+
+
+def test_runs_of_the_harness_that_may_be_of_the_model_are_named(bench: Bench) -> None:
+    nameless = run("e-0", "desk_b", "m", 5, "failure", said="By whom?")
+    del nameless["extra"]["tracemark"]["run"]["model"]
+    bench.store("desk_b", [nameless, run("e-0", "desk_b", "m", 6, "failure"), run("e-0", "desk_b", "q", 7, "failure")])
+    made, left = cell(bench)
+    assert (len(made.attempts), left) == (16, {"of no named model or revision": "evaluation-left-out"})
+    with open_store(bench.root) as store, store.unchanging():
+        found = Evaluations(Corpus(bench.root), store)
+        found.cell(bench.fingerprint("desk_b"), AskedModel("m@1"))
+    (told,) = found.findings
+    assert "or revision: 2 (" in told.message
+
+
+def test_a_stored_line_that_is_no_trajectory_is_refused_by_name(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(trajectory: Mapping[str, Any]) -> float:
+        return float(trajectory["agent"]["name"])
+
+    monkeypatch.setattr(attempts, "cost_of", broken)
+    with pytest.raises(IntegrityError, match="a line is not a trace: ValueError") as caught:
+        cell(bench)
+    assert caught.value.where in bench.traces("desk_b")
+
+
+def test_a_task_without_a_name_is_no_task_of_the_set(bench: Bench) -> None:
+    with open_store(bench.root) as store, store.unchanging():
+        found = Evaluations(Corpus(bench.root), store)
+        (first, *_) = store.select(Selection())
+        nameless = replace(first, row=first.row._replace(task=""))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(store, "select", lambda *_: iter([nameless]))
+            assert found.states == ()
+
+
+def test_what_a_label_claims_rests_on_most_attempts_and_not_on_the_first() -> None:
+    whole, parted = Model("m@1", "2"), Model("m", "1")
+    made = [Attempt(str(number), "t", number, "success", model=parted) for number in range(3)]
+    for number in range(4):
+        mixed = [*made[:number], Attempt("9", "t", 9, "success", model=whole), *made[number:]]
+        assert claimed("m@1", mixed) == parted
+    assert claimed("m@1", [Attempt("9", "t", 9, "success", model=whole)]) == Model("m@1")
 
 
 def test_a_trace_of_which_nobody_says_the_attempt_is_still_an_attempt(bench: Bench) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tracemark import digest
 from tracemark.acts import decisions, equivalence, gating, pairs
-from tracemark.acts.corpus import Corpus
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.cli.main import run as tracemark
 from tracemark.errors import ExportRefusedError, LedgerChainError, UsageError
 from tracemark.gates.report import digest_of
+from tracemark.importers.atif import AtifImporter
+from tracemark.importers.base import Imported, Record, Refused
 from tracemark.ledger.params_file import set_accepted
 from tracemark.model.gate import GateReport
+from tracemark.store.selection import Selection
 
-from .conftest import CLOCK
+from .conftest import CLOCK, write_version
 from .evaluated import ALL, TASKS, Bench, run, runs
 
 
@@ -102,6 +106,61 @@ def test_a_candidate_is_counted_also_when_its_evaluation_was_retracted(bench: Be
     assert bench.gate().report["candidates"] == 2
     bench.evaluate("desk_a", "m@3", ALL)
     assert gating.gate_model(bench.root, "m@3").report["candidates"] == 2
+
+
+def tried(bench: Bench) -> tuple[int, int]:
+    """Return how many harnesses, and how many models, the gates say were tried on the set."""
+    harnesses = bench.gate().report["candidates"]
+    models: int = gating.gate_model(bench.root, "m@2").report["candidates"]
+    return harnesses, models
+
+
+def test_runs_of_which_nobody_knows_the_harness_or_the_model_are_of_no_candidate(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tried(bench) == (2, 1)
+    nameless = run("e-0", "desk_a", "m", 5, "success", said="By whom?")
+    del nameless["extra"]["tracemark"]["run"]["model"]
+    bench.store("desk_a", [nameless])
+    assert tried(bench) == (2, 1)
+    read = AtifImporter.read
+
+    def mixed(self: AtifImporter, record: Record) -> Iterator[Imported | Refused]:
+        for item in read(self, record):
+            yield item._replace(mixed=("step 3: another prompt",)) if isinstance(item, Imported) else item
+
+    write_version(bench.root, "desk_d", extra="Be kind.")
+    monkeypatch.setenv("TRACEMARK_WORKERS", "1")
+    monkeypatch.setattr(AtifImporter, "read", mixed)
+    both = run("e-0", "desk_d", "m@1", 5, "success"), run("e-0", "desk_a", "m@7", 5, "success")
+    both[0]["steps"][0]["message"] += " Be kind."
+    bench.store("desk_d", both[:1])
+    bench.store("desk_a", both[1:])
+    assert tried(bench) == (2, 1)
+    for trace in (*bench.traces("desk_d", "m@1"), *bench.traces("desk_a", "m@7")):
+        decisions.retract(bench.root, trace, "two harnesses made it", CLOCK)
+    assert tried(bench) == (2, 1)
+
+
+def test_a_candidate_whose_verdicts_are_disputed_was_tried(bench: Bench) -> None:
+    for status in ("success", "failure"):
+        bench.store("desk_a", [run("e-0", "desk_a", "m@7", 0, status, said="Under two verdicts.")])
+    assert tried(bench) == (2, 2)
+
+
+def test_what_was_retracted_is_counted_also_where_its_bytes_are_damaged(bench: Bench) -> None:
+    plain = bench.traces("desk_a", "m@2")
+    bench.evaluate("desk_a", "m@7", ALL)
+    bench.evaluate("desk_a", "m@2", {"e-0": 1}, said="With other words.", sampling={"temperature": 2})
+    for trace in {*bench.traces("desk_a", "m@7"), *bench.traces("desk_a", "m@2")}.difference(plain):
+        decisions.retract(bench.root, trace, "no better", CLOCK)
+    assert tried(bench) == (2, 3)
+    with open_store(bench.root) as store:
+        chosen = Selection(traces=frozenset({bench.traces("desk_a", "m@7")[0]}))
+        (state,) = store.select(chosen)
+    path = bench.root / "traces" / state.file
+    path.write_bytes(path.read_bytes()[:-30])
+    assert tried(bench) == (2, 3)
 
 
 def test_the_four_pairs_say_what_each_half_brings(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,6 +263,24 @@ def test_an_id_without_a_domain_does_not_let_another_domain_into_the_frozen_set(
     bench.tasks(*(f"shop/{task}" for task in TASKS))
     bench.freeze()
     assert bench.gate().report["measured"]["n"] == 8
+
+
+def test_two_tasks_that_one_id_cannot_tell_apart_are_not_taken_for_one(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for harness, status in (("desk_a", "failure"), ("desk_b", "success")):
+        named = (("town/inn", "room"), ("town", "inn/room"))
+        made = [run(task, harness, "m@1", at, status, domain=domain) for at, (domain, task) in enumerate(named)]
+        bench.store(harness, made)
+    bench.tasks("town/inn/room")
+    bench.freeze()
+    found = refusals(bench, capsys)
+    assert list(found) == ["evaluation-changed"]
+    assert found["evaluation-changed"]["tasks"] == ["town/inn/room"]
+    assert "'town/inn/room' in the domains 'town' and 'town/inn'" in found["evaluation-changed"]["message"]
+    code, said = answered(bench, capsys, "attribute", "--harness", "desk_b", "--model", "m@2")
+    assert code == 40
+    assert "evaluation-changed" in {one["reason"] for one in said["report"]["refusals"]}
 
 
 def test_attempts_without_a_verdict_are_not_passed_over_where_others_fill_the_set(

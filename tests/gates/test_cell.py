@@ -102,5 +102,6 @@ def test_candidates_are_counted_by_what_makes_them_one() -> None:
     under = [one.fingerprint for one in made]
     assert distinct_harnesses(under, OLD) == 1
     assert distinct_harnesses(under, "tm1:" + "f" * 64) == 2
-    assert distinct_models(made, BASE) == 1
-    assert distinct_models(made, Model("desk-agent")) == 0
+    models = [one.model for one in made] + [Model(), Model(revision="2")]
+    assert distinct_models(models, BASE) == 1
+    assert distinct_models(models, Model("desk-agent")) == 0

@@ -26,6 +26,8 @@ from tracemark.store.store import Store
 
 _DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}", re.ASCII)
 _DATED = re.compile(rf"(?P<name>.+?)[-@:]?(?P<date>{_DAY.pattern})", re.ASCII | re.DOTALL)
+_ROUNDED, _CENT = 1.01, 0.01
+"""How much less than its steps a total may say: recorders round."""
 _NAMED = ("name", "revision", "chat_template", "tokenizer", "server")
 
 
@@ -157,15 +159,25 @@ def cost_of(trajectory: Mapping[str, Any]) -> float | None:
     """Return what a run cost in US dollars: its own total, else the sum over its steps; None when it is not known.
 
     Steps without a call of a model cost nothing. One step whose cost is not known makes the whole unknown, and so does
-    an embedded sub-agent of unknown cost.
+    an embedded sub-agent of unknown cost, or a total that is less than what the steps cost. Where a cost is below 0,
+    that is returned, since no sum with it means anything.
     """
-    total = (trajectory.get("final_metrics") or {}).get("total_cost_usd")
-    if total is not None:
-        return _number(total)
-    costs = [_number((step.get("metrics") or {}).get("cost_usd")) for step in _spoken(trajectory)]
-    costs += [cost_of(one) for one in trajectory.get("subagent_trajectories") or ()]
+    stated = (trajectory.get("final_metrics") or {}).get("total_cost_usd")
+    embedded = [cost_of(one) for one in trajectory.get("subagent_trajectories") or ()]
+    if stated is not None:
+        total = _number(stated)
+        own = [_cost_of_step(step) for step in _spoken(trajectory) if not step.get("is_copied_context")]
+        least = sum(cost for cost in (*own, *embedded) if cost is not None)
+        return None if total is not None and total >= 0 and least > total * _ROUNDED + _CENT else total
+    costs = [*map(_cost_of_step, _spoken(trajectory)), *embedded]
     known = [cost for cost in costs if cost is not None]
+    if known and min(known) < 0:
+        return min(known)
     return sum(known) if known and len(known) == len(costs) else None
+
+
+def _cost_of_step(step: Mapping[str, Any]) -> float | None:
+    return _number((step.get("metrics") or {}).get("cost_usd"))
 
 
 def _number(value: Any) -> float | None:

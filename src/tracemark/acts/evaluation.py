@@ -11,13 +11,15 @@ Invariants:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tracemark.acts.attempts import attempts_of
 from tracemark.acts.corpus import Corpus
-from tracemark.exporters.evaluation import for_evaluation
+from tracemark.errors import IntegrityError
+from tracemark.exporters.evaluation import for_evaluation, qualified
 from tracemark.findings import Finding, finding
 from tracemark.gates.cell import (
     Attempt,
@@ -33,9 +35,12 @@ from tracemark.gates.refusal import numbered
 from tracemark.model.decision import Kind
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State
+from tracemark.store.state import of_harness
 from tracemark.store.store import Store
 
 _SHOWN = 5
+
+_UNNAMED = "of no named model or revision"
 
 LEFT_OUT = {
     "retracted": "evaluation-replaced",
@@ -43,11 +48,9 @@ LEFT_OUT = {
     "contested": "evaluation-left-out",
     "mixed": "evaluation-left-out",
     "no whole run": "evaluation-left-out",
+    _UNNAMED: "evaluation-left-out",
 }
 """Why a trace is not counted, in the order in which reasons are looked for, with the code of the finding."""
-
-_TRIED = (None, "retracted")
-"""Of `why_left_out`, what does not hide that a candidate was tried."""
 
 
 class AskedModel(NamedTuple):
@@ -61,6 +64,11 @@ class AskedModel(NamedTuple):
     def means(self, row: TraceRow) -> bool:
         """Return whether a trace was made by this model, by name and, where the label has one, by revision."""
         return self.label in (row.model, row.model_label)
+
+    def may_mean(self, row: TraceRow) -> bool:
+        """Return whether a trace may be of this model, and does not say so: it names none, or not its revision."""
+        name = self.claimed.name if self.claimed is not None else named_model(self.label).name
+        return row.model is None or (row.model == name and row.revision is None)
 
 
 def accepted_model(corpus: Corpus) -> AskedModel | None:
@@ -83,6 +91,7 @@ class Evaluations:
         self._corpus = corpus
         self._store = store
         self._known: dict[str, Attempt] = {}
+        self._domains: dict[str, set[str]] = {}
 
     @cached_property
     def states(self) -> tuple[State, ...]:
@@ -92,7 +101,7 @@ class Evaluations:
         return tuple(
             state
             for state in self._store.select(wanted, self._corpus.store_decisions)
-            if state.row.task is not None and for_evaluation(state.row.task, state.row.domain, evaluation)
+            if state.row.task and for_evaluation(state.row.task, state.row.domain, evaluation)
         )
 
     @cached_property
@@ -121,36 +130,64 @@ class Evaluations:
         states = []
         left: dict[str, list[str]] = {}
         for state in self.states:
-            if not (self._belongs(state.row, fingerprint) and model.means(state.row)):
+            if not self._belongs(state.row, fingerprint):
                 continue
             reason = why_left_out(state)
-            if reason is None:
-                states.append(state)
-            else:
-                left.setdefault(reason, []).append(state.trace_id)
+            if model.means(state.row):
+                if reason is None:
+                    states.append(state)
+                else:
+                    left.setdefault(reason, []).append(state.trace_id)
+            elif reason is None and model.may_mean(state.row):
+                left.setdefault(_UNNAMED, []).append(state.trace_id)
         self._note(left, fingerprint, model)
+        for row in (state.row for state in states):
+            self._domains.setdefault(str(qualified(row.task, row.domain)), set()).add(row.domain or "")
         made = self._attempts(states, fingerprint)
         attempts = freshest(made, self.used, self._corpus.params.evaluation_attempts)
         self._note_shown(attempts, fingerprint, model)
         harness = self._corpus.by_fingerprint.get(fingerprint)
         components = dict(harness.identity.components) if harness is not None else None
-        return Cell.of(Pair(fingerprint, model.claimed or _claimed(model.label, attempts)), attempts, components)
+        return Cell.of(Pair(fingerprint, model.claimed or claimed(model.label, attempts)), attempts, components)
+
+    @property
+    def collided(self) -> dict[str, list[str]]:
+        """The tasks of the cells that were asked for whose name with its domain is that of several, with the domains.
+
+        A name without a domain means the task of any, so that alone makes no two tasks.
+        """
+        domains = {task: sorted(found - {""}) for task, found in self._domains.items()}
+        return {task: found for task, found in sorted(domains.items()) if len(found) > 1}
 
     def harness_candidates(self, incumbent: str, model: AskedModel) -> int:
-        """Return how many harnesses but the incumbent have evaluation traces, made by a model.
-
-        Retracted ones are among them: that a candidate was tried is not undone by retracting what came of it.
-        """
+        """Return how many harnesses but the incumbent were tried with a model; see `was_tried`."""
         same = self._same(incumbent)
-        rows = (state.row for state in self.states if why_left_out(state) in _TRIED)
+        rows = (state.row for state in self.states if was_tried(state))
         made = (row.fingerprint for row in rows if model.means(row))
         return distinct_harnesses((same.get(one or "", one) for one in made), incumbent)
 
     def model_candidates(self, incumbent: Model, fingerprint: str) -> int:
-        """Return how many models but the incumbent have evaluation traces, retracted ones too, made under a harness."""
+        """Return how many models but the incumbent were tried under a harness; see `was_tried`.
+
+        What is not counted in any cell may be damaged: of that the catalogue says which model it is.
+        """
         group = self._corpus.decisions.equivalent_to(fingerprint)
-        states = [one for one in self.states if why_left_out(one) in _TRIED and one.row.fingerprint in group]
-        return distinct_models(self._attempts(states, fingerprint), incumbent)
+        states = [one for one in self.states if was_tried(one) and one.row.fingerprint in group]
+        counted = [state for state in states if why_left_out(state) is None]
+        models = {one.model for one in self._attempts(counted, fingerprint)}
+        labels = set()
+        uncounted = [state for state in states if why_left_out(state) is not None]
+        try:
+            models.update(one.model for one in self._attempts(uncounted, fingerprint))
+        except IntegrityError:
+            for state in uncounted:
+                try:
+                    models.update(one.model for one in self._attempts([state], fingerprint))
+                except IntegrityError:
+                    labels.add((state.row.model, state.row.revision))
+        labels -= {(one.name, one.revision) for one in models}
+        models.update(incumbent._replace(name=name, revision=revision) for name, revision in labels)
+        return distinct_models(models, incumbent)
 
     def models(self, model: AskedModel) -> set[Model]:
         """Return every model that a name means, as its evaluation traces that count name it, under any harness."""
@@ -198,22 +235,44 @@ class Evaluations:
 
 def why_left_out(state: State) -> str | None:
     """Return the first reason not to count a trace, one of `LEFT_OUT`; None when it counts."""
+    return next((name for name, holds in _reasons(state).items() if holds), None)
+
+
+def was_tried(state: State) -> bool:
+    """Return whether a trace shows that its harness and its model were tried on the set.
+
+    That it was retracted, or that its verdict is disputed, undoes no try: else whoever retracts what was no better
+    could draw again. What is mixed, no whole run, or disputed as to its harness or its model was a try of nobody known.
+    """
+    reasons = _reasons(state)
+    if any(holds for name, holds in reasons.items() if name not in ("retracted", "contested")):
+        return False
+    return not any(of_harness(one) or one.startswith("run.model") for one in state.conflicts)
+
+
+def _reasons(state: State) -> dict[str, bool]:
     row = state.row
-    reasons = {
+    return {
         "retracted": state.retracted,
         "superseded": bool(state.superseded_by),
         "contested": state.contested,
         "mixed": row.mixed,
         "no whole run": row.role is not None or row.demonstration,
     }
-    return next((name for name, holds in reasons.items() if holds), None)
 
 
-def _claimed(label: str, attempts: Iterable[Attempt]) -> Model:
-    """Return what a label claims of a model: its name and, where attempts prove it to have one, its revision."""
-    for one in attempts:
-        return Model(one.model.name) if one.model.name == label else Model(one.model.name, one.model.revision)
-    return named_model(label)
+def claimed(label: str, attempts: Iterable[Attempt]) -> Model:
+    """Return what a label claims of a model: its name and, where attempts prove it to have one, its revision.
+
+    Args:
+        label: `NAME` or `NAME@REVISION`.
+        attempts: those that it means; where they part it in two ways, the one of most of them is taken.
+    """
+    means = Counter(
+        Model(one.model.name) if one.model.name == label else Model(one.model.name, one.model.revision)
+        for one in attempts
+    )
+    return min(means, key=lambda model: (-means[model], str(tuple(model)))) if means else named_model(label)
 
 
 def named_model(label: str) -> Model:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,9 +30,8 @@ from tracemark.errors import ExportRefusedError, IrregularFileError, UsageError
 from tracemark.exporters.evaluation import unmatched
 from tracemark.findings import Finding, Report
 from tracemark.gates.attribution import Four, attribute
-from tracemark.gates.cell import Cell
 from tracemark.gates.compare import Comparison, compare
-from tracemark.gates.refusal import Reason, Refusal
+from tracemark.gates.refusal import Reason, Refusal, Sides, numbered
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
 from tracemark.model.gate import ATTRIBUTION_FORMAT, FORMAT, AttributionReport, GateReport
@@ -43,6 +43,7 @@ EXAMPLE = "reports/gates/NAME.json"
 FREEZE = "tracemark gate freeze --reason TEXT"
 """The command that freezes the evaluation set."""
 
+_SHOWN = 5
 _CODES = {"accept": 0, "reject": 1, "refused": ExportRefusedError.exit_code}
 
 
@@ -174,7 +175,7 @@ def gate_attribute(root: Path, harness: str, model: str, out: Path | None = None
         )
         terms, notes = _terms(corpus, store, Half.MODEL, found, 1)
         told = attribute(cells, terms)
-        if extra := _unfrozen(corpus):
+        if extra := [*_unfrozen(corpus), *_collided(found)]:
             told = replace(told, refusals=_once((*extra, *told.refusals)), effects=None, tasks=0, attempts=0, scores=())
         report = attributed(told)
         findings = (*corpus.namesakes(harness, new), *found.findings, *notes, *store.findings)
@@ -213,7 +214,7 @@ def judge_harness(corpus: Corpus, store: Store, candidate: str, model: str | Non
     cell = found.cell(accepted if declared else harness.fingerprint, asked)
     number = max(1, found.harness_candidates(accepted, asked))
     terms, notes = _terms(corpus, store, Half.HARNESS, found, number)
-    comparison = _compared(corpus, incumbent, cell, terms)
+    comparison = _compared(corpus, found, Sides(incumbent, cell), terms)
     findings = (*corpus.namesakes(candidate, harness), *found.findings, *notes, *store.findings)
     return Judged(comparison, stored(comparison), asked, findings)
 
@@ -226,7 +227,7 @@ def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
     cell = found.cell(accepted, AskedModel(candidate))
     number = max(1, found.model_candidates(incumbent.pair.model, accepted))
     terms, notes = _terms(corpus, store, Half.MODEL, found, number)
-    comparison = _compared(corpus, incumbent, cell, terms)
+    comparison = _compared(corpus, found, Sides(incumbent, cell), terms)
     return Judged(comparison, stored(comparison), None, (*found.findings, *notes, *store.findings))
 
 
@@ -316,11 +317,23 @@ def evaluation_digest(corpus: Corpus) -> str:
     return digest.of(sorted(corpus.params.evaluation))
 
 
-def _compared(corpus: Corpus, incumbent: Cell, candidate: Cell, terms: Terms) -> Comparison:
-    comparison = compare(incumbent, candidate, terms)
-    if extra := _unfrozen(corpus):
+def _compared(corpus: Corpus, found: Evaluations, sides: Sides, terms: Terms) -> Comparison:
+    comparison = compare(*sides, terms)
+    if extra := [*_unfrozen(corpus), *_collided(found)]:
         return replace(comparison, refusals=_once((*comparison.refusals, *extra)), measured=None)
     return comparison
+
+
+def _collided(found: Evaluations) -> Iterator[Refusal]:
+    """Yield the refusal of tasks of several domains that have one id: a gate would take their runs for one task's."""
+    if collided := found.collided:
+        said = "; ".join(
+            f"{task!r} in the domains {' and '.join(map(repr, domains))}"
+            for task, domains in islice(collided.items(), _SHOWN)
+        )
+        message = f"{numbered(len(collided), 'id')} of the evaluation set cannot tell tasks of several domains: {said}"
+        hint = "name domain and task so that DOMAIN/TASK tells them apart, and retract the runs under the other names"
+        yield Refusal(Reason.EVALUATION_CHANGED, message, hint, tuple(collided))
 
 
 def _once(refusals: tuple[Refusal, ...]) -> tuple[Refusal, ...]:
