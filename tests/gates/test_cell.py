@@ -26,18 +26,18 @@ THREE = attempts({"desk/t": 2}, 3)
 
 
 def test_successes_and_failures_are_scored() -> None:
-    assert tally(*THREE) == TaskTally(3, 2, (), 0, 0)
+    assert tally(*THREE) == TaskTally(3, 2, (), 0, ())
 
 
 def test_an_error_waits_until_the_same_attempt_has_a_score() -> None:
     broken = THREE[2]._replace(status="error")
-    assert tally(THREE[0], THREE[1], broken) == TaskTally(2, 2, (broken,), 0, 0)
-    assert tally(*THREE, broken._replace(trace="f" * 64)) == TaskTally(3, 2, (), 1, 0)
+    assert tally(THREE[0], THREE[1], broken) == TaskTally(2, 2, (broken,), 0, ())
+    assert tally(*THREE, broken._replace(trace="f" * 64)) == TaskTally(3, 2, (), 1, ())
 
 
 def test_an_error_that_was_made_again_stands_for_no_other_attempt() -> None:
     again = THREE[2]._replace(status="error", trace="f" * 64)
-    assert tally(THREE[1], THREE[2], again) == TaskTally(2, 1, (), 1, 0)
+    assert tally(THREE[1], THREE[2], again) == TaskTally(2, 1, (), 1, ())
 
 
 def test_an_error_that_was_made_again_under_another_number_waits_no_more() -> None:
@@ -58,7 +58,21 @@ def test_errors_without_a_number_are_each_one_to_make_again() -> None:
 
 
 def test_an_attempt_without_a_verdict_has_no_score() -> None:
-    assert tally(THREE[0], THREE[1], THREE[2]._replace(status="unknown")) == TaskTally(2, 2, (), 0, 1)
+    waits = THREE[2]._replace(status="unknown")
+    assert tally(THREE[0], THREE[1], waits) == TaskTally(2, 2, (), 0, (waits,))
+
+
+def test_an_error_that_was_made_again_is_not_open_while_the_verdict_is_to_come() -> None:
+    broken, waits = THREE[2]._replace(status="error"), THREE[2]._replace(status="unknown", trace="f" * 64)
+    assert tally(THREE[0], THREE[1], broken, waits) == TaskTally(2, 2, (), 1, (waits,))
+    # under another number as well, where the task has all that it must have
+    other = waits._replace(attempt=3)
+    assert tally(THREE[0], THREE[1], broken, other) == TaskTally(2, 2, (), 1, (other,))
+    assert tally(THREE[0], THREE[1], broken, other, wanted=4).open == (broken,)
+
+
+def test_an_attempt_that_waits_for_its_verdict_was_made() -> None:
+    assert of([THREE[0], THREE[1], THREE[2]._replace(status="unknown")]).made == {"desk/t": 3}
 
 
 def test_the_order_of_attempts_means_nothing() -> None:

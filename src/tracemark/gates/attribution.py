@@ -22,9 +22,11 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from tracemark.errors import UsageError
+from tracemark.gates.against import refusals_of
 from tracemark.gates.cell import Cell
 from tracemark.gates.compare import counts
-from tracemark.gates.refusal import Refusal, refusals, wanted
+from tracemark.gates.coverage import wanted
+from tracemark.gates.refusal import Refusal
 from tracemark.gates.terms import Half, Terms
 from tracemark.stats.intervals import Interval
 
@@ -43,6 +45,17 @@ class Four(NamedTuple):
     """New model, old harness."""
     both: Cell
     """New model, new harness."""
+
+
+CALLED = ("incumbent", "new harness", "new model", "new pair")
+"""What the four cells are called in messages and re-run lists, in their order."""
+
+_JUDGED = (
+    (Half.HARNESS, "incumbent", "new harness"),
+    (Half.MODEL, "incumbent", "new model"),
+    (Half.MODEL, "new harness", "new pair"),
+    (Half.HARNESS, "new model", "new pair"),
+)
 
 
 class Effect(NamedTuple):
@@ -94,27 +107,19 @@ class Attribution:
 def attribute(cells: Four, terms: Terms, level: float = 0.95) -> Attribution:
     """Return what each half brought.
 
-    Every two cells that differ in one half must be comparable as a gate would compare them, which makes all four
-    alike. No attempt may wait for a re-run, since among four cells nobody can say against whom it counts.
+    Every two cells that differ in one half must be comparable as a gate would compare them, and all four alike.
+    No attempt may wait for a re-run, since among four cells nobody can say against whom it counts.
 
     Args:
         cells: the four cells.
         terms: what the cells are compared under; half, policy and limit of infrastructure errors do not matter.
         level: the level of the intervals, between 0 and 1.
     """
-    against: dict[tuple[str, str], Refusal] = {}
-    for half, before, after in (
-        (Half.HARNESS, cells.old, cells.harness),
-        (Half.MODEL, cells.old, cells.model),
-        (Half.MODEL, cells.harness, cells.both),
-        (Half.HARNESS, cells.model, cells.both),
-    ):
-        strict = with_changes(terms, half=half, infrastructure_limit=0.0)
-        for refusal in refusals(before, after, strict):
-            against.setdefault((refusal.reason, refusal.message), refusal)
-    number = wanted(cells.old, cells.both, terms)
+    strict = with_changes(terms, infrastructure_limit=0.0)
+    against = refusals_of(dict(zip(CALLED, cells, strict=True)), strict, _JUDGED)
+    number = wanted(cells, terms)
     if against:
-        return Attribution(cells, 0, 0, level, (), None, tuple(against.values()))
+        return Attribution(cells, 0, 0, level, (), None, against)
     scores = [_scores(cell, number) for cell in cells]
     return Attribution(
         cells=cells,

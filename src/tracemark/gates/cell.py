@@ -3,11 +3,13 @@
 How attempts count, everywhere in the gates:
 - `success` and `failure` are *scored*: they are the n and the c of their task, and its score is c/n;
 - `error`, an end that the infrastructure caused, has no score. It is *re-run* when the same attempt of the same task is
-  there with a score, or when its task has all the scored attempts that are wanted. Otherwise it is *open*, and stands
-  for the attempt that is still to be made;
-- `unknown`, an attempt on which nobody gave a verdict, has no score either and is a missing attempt: no later verdict
-  can be guessed from it. Beside a whole evaluation it is one attempt too many, unless the same attempt has a score in
-  another trace: whoever passed it over would let a candidate try until verdicts are good.
+  there with a score or waits for one, or when its task has all the attempts that are wanted without it. Otherwise it is
+  *open*, and stands for the attempt that is still to be made;
+- `unknown`, an attempt on which nobody gave a verdict, has no score and waits for one: no later verdict can be guessed
+  from it. It was made all the same, so it is not made again, what it made again is no longer open, and beside a whole
+  evaluation it is one attempt too many, also under a number that another attempt has: whoever passed it over would let
+  a candidate try until verdicts are good. Nothing is compared while there is one. (A reading of a record that a newer
+  one supersedes is no attempt; it never comes here.)
 
 Coverage is exact when scored and open attempts together are, for each task, as many as are wanted. Open ones are let
 through only up to a limit, which is 0 unless somebody raises it, and then each counts *against the candidate*: as a
@@ -29,6 +31,9 @@ from tracemark.model.trace import model_label
 
 SCORED = ("success", "failure")
 """Statuses of attempts that have a score."""
+
+_TOLD = (*SCORED, "error")
+"""Statuses of attempts of which is known how they ended."""
 
 
 class Model(NamedTuple):
@@ -126,8 +131,13 @@ class TaskTally(NamedTuple):
     """Attempts that the infrastructure ended and nobody has re-run."""
     rerun: int
     """Attempts that the infrastructure ended and that were re-run."""
-    unjudged: int
+    unjudged: tuple[Attempt, ...]
     """Attempts without a verdict."""
+
+    @property
+    def runs(self) -> int:
+        """How many attempts are scored once all have verdicts, and those that the infrastructure ended are re-run."""
+        return self.scored + len(self.unjudged) + len(self.open)
 
 
 @dataclass(frozen=True)
@@ -163,9 +173,9 @@ class Cell:
 
     @cached_property
     def made(self) -> dict[str, int]:
-        """How many attempts at each task have a score, or wait for being made again."""
+        """How many attempts at each task have a score, or wait for one or for being made again."""
         return {
-            task: sum(one.status in SCORED for one in attempts) + len(_waiting(attempts))
+            task: sum(one.status != "error" for one in attempts) + len(_waiting(attempts))
             for task, attempts in self.by_task.items()
         }
 
@@ -186,14 +196,23 @@ class Cell:
         Args:
             wanted: how many scored attempts a task is to have.
         """
-        return {task: _tally(attempts, wanted) for task, attempts in self.by_task.items()}
+        return {task: self.tally_of(task, wanted) for task in self.by_task}
+
+    def tally_of(self, task: str, wanted: int) -> TaskTally:
+        """Return what the attempts at one task come to; a task without any is one of which nothing is there.
+
+        Args:
+            task: the task.
+            wanted: how many scored attempts it is to have.
+        """
+        return _tally(self.by_task.get(task, ()), wanted)
 
 
 def _tally(attempts: Collection[Attempt], wanted: int) -> TaskTally:
     statuses = Counter(one.status for one in attempts)
     scored, errors = sum(statuses[status] for status in SCORED), statuses["error"]
-    waiting = _waiting(attempts)[: max(0, wanted - scored)] if errors else ()
-    unjudged = len(attempts) - scored - errors
+    waiting = _waiting(attempts)[: max(0, wanted - (len(attempts) - errors))] if errors else ()
+    unjudged = tuple(one for one in attempts if one.status not in _TOLD) if len(attempts) > scored + errors else ()
     return TaskTally(scored, statuses["success"], waiting, errors - len(waiting), unjudged)
 
 
@@ -202,17 +221,12 @@ def _waiting(attempts: Collection[Attempt]) -> tuple[Attempt, ...]:
 
     An attempt that ended so twice is one attempt to make again; of those without a number each is one.
     """
-    made = _made(attempts)
+    made = {one.number for one in attempts if one.status != "error" and one.number is not None}
     waiting: dict[object, Attempt] = {}
     for one in attempts:
         if one.status == "error" and one.number not in made:
             waiting.setdefault(one.trace if one.number is None else (one.number,), one)
     return tuple(waiting.values())
-
-
-def _made(attempts: Iterable[Attempt]) -> set[str]:
-    """Return the numbers of the attempts at one task that have a score."""
-    return {one.number for one in attempts if one.status in SCORED and one.number is not None}
 
 
 def shown_in(attempts: Iterable[Attempt]) -> Shown | None:
@@ -225,12 +239,6 @@ def shown_in(attempts: Iterable[Attempt]) -> Shown | None:
         sum(numbers) for numbers in zip(*((one.steps, one.of, one.traces) for one in found), strict=True)
     )
     return Shown(steps, of, tuple(sorted(names)), traces)
-
-
-def never_judged(attempts: Collection[Attempt]) -> tuple[Attempt, ...]:
-    """Return the attempts at one task that have no verdict, and none in another trace of the same attempt either."""
-    made = _made(attempts)
-    return tuple(one for one in attempts if one.status not in (*SCORED, "error") and one.number not in made)
 
 
 def differing(old: Model, new: Model) -> tuple[str, ...]:
@@ -273,15 +281,14 @@ def distinct_harnesses(fingerprints: Iterable[str | None], incumbent: str) -> in
     return len({*fingerprints} - {None, incumbent})
 
 
-def distinct_models(models: Iterable[Model], incumbent: Model) -> int:
+def distinct_models(attempts: Iterable[Attempt], incumbent: Model) -> int:
     """Return how many models other than the incumbent made evaluation traces.
 
     Args:
-        models: the model of each trace; one without a name is none that is known.
+        attempts: evaluation traces of any pairs.
         incumbent: the accepted model; a member that is None does not tell it from another.
     """
     return sum(
         any(claimed is not None and claimed != member for claimed, member in zip(incumbent, model, strict=True))
-        for model in set(models)
-        if model.name is not None
+        for model in {one.model for one in attempts}
     )

@@ -15,8 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tracemark.gates.against import refusals
 from tracemark.gates.cell import SCORED, Cell
-from tracemark.gates.refusal import Refusal, changed, named, refusals, wanted
+from tracemark.gates.coverage import wanted
+from tracemark.gates.halves import changed
+from tracemark.gates.refusal import Refusal, named
 from tracemark.gates.terms import Policy, Terms, covers
 from tracemark.stats.compare import paired, sign_test
 from tracemark.stats.cost import cost_per_reliable_task, cost_per_success, total_cost
@@ -211,7 +214,7 @@ def decide(ups: int, downs: int, p: float, level: float, *, clean: bool) -> dict
 
 
 def _measured(incumbent: Cell, candidate: Cell, terms: Terms, reused: int) -> Measured:
-    number = wanted(incumbent, candidate, terms)
+    number = wanted((incumbent, candidate), terms)
     before = counts(incumbent, number, open_succeeds=True)
     after = counts(candidate, number, open_succeeds=False)
     moved = paired(before, after)

@@ -134,6 +134,7 @@ def _refusal(refusal: Refusal) -> RefusalOf:
         hint=refusal.hint,
         tasks=list(refusal.tasks),
         rerun=[RerunOf.model_validate(one._asdict()) for one in refusal.rerun],
+        traces=list(refusal.traces),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -74,3 +74,25 @@ class Terms:
 def covers(listed: str, task: str) -> bool:
     """Return whether an id of the evaluation set means a task; a name without a domain means it in any domain."""
     return listed == task or task.endswith(f"/{listed}") or ("/" not in task and listed.endswith(f"/{task}"))
+
+
+def meanings(listed: Collection[str], tasks: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return for each id of the evaluation set those of some tasks that it means, sorted; see `covers`.
+
+    Args:
+        listed: the ids.
+        tasks: the tasks, each with its domain where it has one.
+    """
+    found: dict[str, set[str]] = {one: set() for one in listed}
+    ends: dict[str, list[str]] = {}
+    for one in listed:
+        if "/" in one:
+            ends.setdefault(one.rpartition("/")[2], []).append(one)
+    for task in tasks:
+        pieces = task.split("/")
+        for start in range(len(pieces)):
+            if (ending := "/".join(pieces[start:])) in found:
+                found[ending].add(task)
+        for one in ends.get(task, ()):
+            found[one].add(task)
+    return {one: tuple(sorted(meant)) for one, meant in found.items()}

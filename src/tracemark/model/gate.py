@@ -226,8 +226,8 @@ class MeasuredOf(Value):
 class RerunOf(Value):
     """One attempt that is still to be made."""
 
-    side: Literal["incumbent", "candidate"]
-    """Whose."""
+    side: Literal["incumbent", "candidate", "new harness", "new model", "new pair"]
+    """Whose; the last three are of an attribution."""
     task: str
     """The task."""
     attempt: int | str | None
@@ -249,6 +249,8 @@ class RefusalOf(Value):
     """The tasks concerned, sorted."""
     rerun: list[RerunOf]
     """The attempts to make."""
+    traces: list[Digest] = Field(default_factory=list)
+    """The traces of which something is to be done, such as to give them a verdict; sorted."""
 
 
 class Stated(Value):

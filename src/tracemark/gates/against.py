@@ -1,0 +1,41 @@
+"""Everything that stands against a comparison: every reason that applies is listed, and not only the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tracemark.gates.cell import Cell
+from tracemark.gates.coverage import coverage_refusals
+from tracemark.gates.halves import half_refusals, pair_refusals
+from tracemark.gates.refusal import Cells, Reason, Refusal, Sides
+from tracemark.gates.same_set import set_refusals
+from tracemark.gates.terms import Half, Terms
+
+
+def refusals(incumbent: Cell, candidate: Cell, terms: Terms) -> tuple[Refusal, ...]:
+    """Return everything that stands against comparing two cells, in the order of `Reason`; nothing when nothing does.
+
+    Args:
+        incumbent: the evaluation of the accepted pair.
+        candidate: the evaluation of the pair with one half replaced.
+        terms: what the comparison is made under.
+    """
+    sides = Sides(incumbent, candidate)
+    return refusals_of(sides._asdict(), terms, [(terms.half, *Sides._fields)])
+
+
+def refusals_of(cells: Cells, terms: Terms, judged: Iterable[tuple[Half, str, str]]) -> tuple[Refusal, ...]:
+    """Return everything that stands against comparing some cells, in the order of `Reason`, each once.
+
+    All are looked at together: so what is to be run is listed once, however many comparisons wait for it.
+
+    Args:
+        cells: the cells, by what each is called.
+        terms: what the comparison is made under; its half does not matter.
+        judged: the half by which two cells are compared, and what the two are called; that to judge is the second.
+    """
+    found = [*pair_refusals(cells), *set_refusals(cells, terms), *coverage_refusals(cells, terms)]
+    for half, before, after in judged:
+        found += half_refusals({before: cells[before], after: cells[after]}, half)
+    ranks = list(Reason)
+    return tuple(sorted(dict.fromkeys(found), key=lambda one: ranks.index(one.reason)))

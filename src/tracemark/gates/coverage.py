@@ -1,0 +1,254 @@
+"""Refusals of how often the tasks were attempted: every task as often as every other, in every cell.
+
+Invariants:
+- an attempt without a verdict is one that was made. It is never made again, and nothing is compared before it has its
+  verdict: whoever passed it over would let a candidate try until verdicts are good;
+- what the re-run lists of one comparison name, none of them names twice. Whoever has judged what waits for it and runs
+  what all of them name has as many attempts at each task as were wanted, or, where some tasks have more, as many as
+  those.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import chain
+
+from tracemark.gates.cell import SCORED, Attempt, Cell, TaskTally
+from tracemark.gates.refusal import Cells, Reason, Refusal, Rerun, digits, named, numbered, tasks_in, tasks_of
+from tracemark.gates.terms import Terms, meanings
+
+_NOTHING = TaskTally(0, 0, (), 0, ())
+
+
+def wanted(cells: Iterable[Cell], terms: Terms) -> int:
+    """Return how many scored attempts a task must have: as told, else as most tasks were given; the larger of two.
+
+    Attempts that the infrastructure ended, and those without a verdict, count as given, so that a set of which one
+    attempt at every task is such is not taken for a set of fewer attempts.
+    """
+    if terms.attempts is not None:
+        return terms.attempts
+    counted = Counter(chain.from_iterable(cell.made.values() for cell in cells))
+    return max(1, max(counted, key=lambda number: (counted[number], number), default=1))
+
+
+def coverage_refusals(cells: Cells, terms: Terms) -> Iterator[Refusal]:
+    """Yield what stands against comparing cells, by how often each task was attempted.
+
+    Args:
+        cells: the cells, by what each is called.
+        terms: what they are compared under.
+    """
+    sheet = _Sheet(cells, terms)
+    for side, cell in cells.items():
+        if cell.attempts:
+            yield from _missing(sheet, side)
+    yield from _unequal(sheet)
+    for side in cells:
+        yield from _duplicates(sheet, side)
+    yield from _shared(cells)
+    for side in cells:
+        yield from _infrastructure(sheet, side)
+
+
+class _Sheet:
+    """What the tasks of some cells have, and what they must have."""
+
+    def __init__(self, cells: Cells, terms: Terms) -> None:
+        self.cells, self.terms = cells, terms
+        self.number = wanted(cells.values(), terms)
+        """How many attempts each task must have."""
+        self.tallies = {side: cell.tally(self.number) for side, cell in cells.items()}
+        """What the attempts at each task come to, by cell."""
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks that each cell must have, sorted.
+
+        They are what any cell attempted of the set, and each id of the set that means nothing of that.
+        """
+        attempted, listed = tasks_in(self.cells), self.terms.evaluation
+        if not listed:
+            return tuple(sorted(attempted))
+        meant = meanings(listed, attempted)
+        return tuple(sorted({task for one, tasks in meant.items() for task in tasks or (one,)}))
+
+    @cached_property
+    def beyond(self) -> dict[str, tuple[str, ...]]:
+        """The tasks that have more than they must have, copies of one attempt apart, by cell; sorted."""
+        return {
+            side: tuple(task for task, tally in tallies.items() if _different(self.cells[side], task) > self.number)
+            for side, tallies in self.tallies.items()
+        }
+
+    @cached_property
+    def most(self) -> int:
+        """How many attempts a task must have for none to have more, copies of one attempt apart."""
+        found = (_different(self.cells[side], task) for side, tasks in self.beyond.items() for task in tasks)
+        return max(found, default=self.number)
+
+    @cached_property
+    def copies(self) -> dict[str, list[Attempt]]:
+        """Attempts at one task under one number, and traces that are there twice, by cell."""
+        return {side: _copies(cell) for side, cell in self.cells.items()}
+
+    def lacks(self, side: str, task: str) -> int:
+        """Return how many attempts at a task nobody has made, or has made and the infrastructure ended too many of."""
+        return max(0, self.number - self.tallies[side].get(task, _NOTHING).runs)
+
+    def needed(self, side: str, task: str, number: int) -> list[Rerun]:
+        """Return what is to be run so that a task has a number of attempts; for more of them only more at the end."""
+        cell = self.cells[side]
+        tally = cell.tally_of(task, number)
+        again = [Rerun(side, task, one.attempt, one.trace) for one in tally.open]
+        return again + list(_absent(side, cell, task, number - tally.runs))
+
+
+def _copies(cell: Cell) -> list[Attempt]:
+    traces = Counter(one.trace for one in cell.attempts)
+    numbers = Counter((one.task, one.number) for one in cell.attempts if one.status != "error")
+    return [
+        one
+        for one in cell.attempts
+        if traces[one.trace] > 1
+        or (one.number is not None and one.status != "error" and numbers[one.task, one.number] > 1)
+    ]
+
+
+def _different(cell: Cell, task: str) -> int:
+    """Return how many attempts at a task have a score or wait for one, copies of one attempt counted once."""
+    return len({one.trace if one.number is None else (one.number,) for one in _standing(cell, task)})
+
+
+def _standing(cell: Cell, task: str) -> list[Attempt]:
+    """Return the attempts at a task that have a score or wait for one."""
+    return [one for one in cell.by_task.get(task, ()) if one.status != "error"]
+
+
+def _missing(sheet: _Sheet, side: str) -> Iterator[Refusal]:
+    cell, number = sheet.cells[side], sheet.number
+    lacking = {task: lacks for task in sheet.tasks if (lacks := sheet.lacks(side, task))}
+    # of the others the refusals that are about them say what to do
+    elsewhere = {one.trace for one in sheet.copies[side]}
+    waiting = [
+        one
+        for task, tally in sheet.tallies[side].items()
+        if task not in sheet.beyond[side]
+        for one in tally.unjudged
+        if one.trace not in elsewhere
+    ]
+    said, hints = [], []
+    if lacking:
+        said.append(f"lacks {numbered(sum(lacking.values()), 'attempt')} at {_at(lacking)}")
+    if waiting:
+        traces = {one.trace for one in waiting}
+        said.append(f"has no verdict on {numbered(len(waiting), 'attempt')} at {_at(tasks_of(waiting))}")
+        hints.append(f"have judged what has no verdict ({digits(traces)})")
+    if lacking:
+        hints.append("run what the re-run list names")
+    if said:
+        message = f"the {side} {', and '.join(said)}, where each task must have {number}"
+        rerun = tuple(one for task, lacks in lacking.items() for one in _absent(side, cell, task, lacks))
+        tasks = tuple(sorted({*lacking, *tasks_of(waiting)}))
+        traces_of = tuple(sorted({one.trace for one in waiting}))
+        yield Refusal(Reason.ATTEMPTS_MISSING, message, ", and ".join(hints), tasks, rerun, traces_of)
+
+
+def _at(tasks: Iterable[str]) -> str:
+    found = list(tasks)
+    return f"{numbered(len(found), 'task')} ({named(found)})"
+
+
+def _absent(side: str, cell: Cell, task: str, lacks: int) -> Iterator[Rerun]:
+    """Yield the attempts that a task lacks, by the numbers that the cell's other tasks have."""
+    there = {one.number for one in cell.by_task.get(task, ())}
+    numbers = sorted({one.attempt for one in cell.attempts if isinstance(one.attempt, int) and one.number not in there})
+    for position in range(lacks):
+        yield Rerun(side, task, numbers[position] if position < len(numbers) else None, None)
+
+
+def _unequal(sheet: _Sheet) -> Iterator[Refusal]:
+    number, stated = sheet.number, sheet.terms.attempts is not None
+    beyond = [(side, task) for side, tasks in sheet.beyond.items() for task in tasks]
+    odd = set(beyond)
+    if not stated:
+        odd |= {(side, task) for side, cell in sheet.cells.items() for task in cell.by_task if sheet.lacks(side, task)}
+    if not odd:
+        return
+    tasks = tuple(sorted({task for _, task in odd}))
+    if stated:
+        said = f"there are more than the {number} attempts asked for at {_at(tasks)}"
+    else:
+        found = {(task, tally.runs) for tallies in sheet.tallies.values() for task, tally in tallies.items()}
+        counted = Counter(runs for _, runs in found)
+        each = ", ".join(f"{count} at {numbered(counted[count], 'task')}" for count in sorted(counted))
+        said = f"tasks have unequal numbers of attempts ({each}): {named(tasks)}"
+    unjudged = {one.trace for side, task in beyond for one in sheet.tallies[side][task].unjudged}
+    if unjudged:
+        said += f", {numbered(len(unjudged), 'attempt')} without a verdict among them"
+    rerun = tuple(_further(sheet)) if beyond else ()
+    yield Refusal(Reason.ATTEMPTS_UNEQUAL, said, _evened(sheet, unjudged), tasks, rerun, tuple(sorted(unjudged)))
+
+
+def _evened(sheet: _Sheet, unjudged: set[str]) -> str:
+    """Return how tasks come to equal numbers of attempts."""
+    if sheet.most == sheet.number:
+        return "run what is missing"
+    hint = "run what the re-run lists name"
+    if sheet.terms.attempts is not None:
+        hint = (
+            f"set evaluation.attempts to {sheet.most}, freeze the set anew and {hint}; or leave whole evaluations out"
+        )
+    hint += "; never leave out single attempts"
+    if not unjudged:
+        return hint
+    retract = f"tracemark retract TRACE --reason TEXT for what was no attempt ({digits(unjudged)})"
+    return f"{retract}, and compare again; or have them judged, {hint}"
+
+
+def _further(sheet: _Sheet) -> Iterator[Rerun]:
+    """Yield what is to be run so that every task has what the one with most has, beside what other refusals list."""
+    for side, cell in sheet.cells.items():
+        if cell.attempts:
+            for task in sheet.tasks:
+                yield from sheet.needed(side, task, sheet.most)[len(sheet.needed(side, task, sheet.number)) :]
+
+
+def _duplicates(sheet: _Sheet, side: str) -> Iterator[Refusal]:
+    copies = sheet.copies[side]
+    if not copies:
+        return
+    twice = tasks_of(copies)
+    message = f"the {side} has one attempt more than once at {_at(twice)}"
+    if unjudged := sum(one.status not in SCORED for one in copies):
+        message += f", {numbered(unjudged, 'attempt')} without a verdict among them"
+    ids = {one.trace for one in copies}
+    hint = f"retract what is a copy ({digits(ids)}), or give each run its own attempt number; then compare again"
+    yield Refusal(Reason.ATTEMPTS_DUPLICATE, message, hint, twice, (), tuple(sorted(ids)))
+
+
+def _shared(cells: Cells) -> Iterator[Refusal]:
+    """Yield the refusal of traces that are in several cells."""
+    held = Counter(chain.from_iterable({one.trace for one in cell.attempts} for cell in cells.values()))
+    both = {one.trace: one.task for cell in cells.values() for one in cell.attempts if held[one.trace] > 1}
+    if both:
+        tasks = tuple(sorted(set(both.values())))
+        message = f"several cells hold {numbered(len(both), 'trace')} in common, at {_at(tasks)}"
+        yield Refusal(Reason.ATTEMPTS_DUPLICATE, message, "a trace is of one pair only", tasks, (), tuple(sorted(both)))
+
+
+def _infrastructure(sheet: _Sheet, side: str) -> Iterator[Refusal]:
+    limit = sheet.terms.infrastructure_limit
+    opened = {task: tally.open for task, tally in sheet.tallies[side].items() if tally.open}
+    count = sum(map(len, opened.values()))
+    attempts = sheet.number * len(tasks_in(sheet.cells))
+    if count and count > limit * attempts:
+        message = (
+            f"the infrastructure ended {numbered(count, 'attempt')} of {attempts} of the {side}, not re-run, "
+            f"where {limit:.1%} may be so: {named(opened)}"
+        )
+        rerun = tuple(Rerun(side, task, one.attempt, one.trace) for task, open_ in opened.items() for one in open_)
+        hint = "run what the re-run list names and ingest it; an attempt with a score replaces the one that failed"
+        yield Refusal(Reason.INFRASTRUCTURE_ERRORS, message, hint, tuple(sorted(opened)), rerun)

@@ -1,0 +1,137 @@
+"""Refusals of what the cells are of: each one pair, two of them alike in the half that is not judged, one grader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+
+from tracemark.gates.cell import SCORED, WORDS, Attempt, Cell, differing
+from tracemark.gates.refusal import Cells, Reason, Refusal, named, numbered, tasks_of
+from tracemark.gates.terms import Half
+
+_SHOWN = 5
+_SHORT = len("tm1:") + 12
+
+
+def pair_refusals(cells: Cells) -> Iterator[Refusal]:
+    """Yield what stands against each cell as the evaluation of its pair, and against all for who judged them.
+
+    Args:
+        cells: the cells, by what each is called.
+    """
+    for side, cell in cells.items():
+        if not cell.attempts:
+            message = f"there is no evaluation trace of the {side}, {cell.pair.harness[:_SHORT]} with {cell.pair.model}"
+            yield Refusal(Reason.NOTHING_TO_COMPARE, message, "run the evaluation set under it and ingest the traces")
+        yield from _not_the_pair(side, cell)
+    yield from _graders(cells)
+
+
+def half_refusals(cells: Cells, half: Half) -> Iterator[Refusal]:
+    """Yield what stands against judging one half by two cells: it is the same in both, or the other half is not.
+
+    Args:
+        cells: the two cells, by what each is called; the one to judge is the second.
+        half: the half that is judged.
+    """
+    yield from _nothing(cells, half)
+    yield from _confounded(cells, half)
+
+
+def changed(incumbent: Cell, candidate: Cell) -> tuple[str, ...]:
+    """Return what differs between the pairs of two cells: components of the harness, then members of the model.
+
+    It is `harness` where the components of one of two harnesses are not at hand.
+    """
+    before, after = incumbent.components, candidate.components
+    components = ["harness"]
+    if incumbent.pair.harness == candidate.pair.harness:
+        components = []
+    elif before and after:
+        components = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
+    return (*components, *(WORDS[member] for member in differing(incumbent.model, candidate.model)))
+
+
+def _nothing(cells: Cells, half: Half) -> Iterator[Refusal]:
+    (before, old), (after, new) = cells.items()
+    if half is Half.HARNESS and old.pair.harness == new.pair.harness:
+        message = f"{after} and {before} are one harness, {new.pair.harness[:_SHORT]}"
+    elif half is Half.MODEL and old.model == new.model:
+        message = f"{after} and {before} are one model, {new.model}"
+    else:
+        return
+    hint = f"name another {half.value} as the candidate, or none: in params.yaml: gates.candidates as well"
+    yield Refusal(Reason.NOTHING_TO_COMPARE, message, hint)
+
+
+def _confounded(cells: Cells, half: Half) -> Iterator[Refusal]:
+    old, new = cells.values()
+    if not old.attempts or not new.attempts:
+        return
+    if half is Half.HARNESS and (members := differing(old.model, new.model)):
+        said = "; ".join(
+            f"{WORDS[member]} {_value(getattr(old.model, member))} against {_value(getattr(new.model, member))}"
+            for member in members
+        )
+        message = f"the harness is judged, and the models of the two cells differ: {said}"
+        yield Refusal(Reason.CONFOUNDED, message, "evaluate both harnesses with the very same model")
+    if half is Half.MODEL and old.pair.harness != new.pair.harness:
+        components = [name for name in changed(old, new) if name not in WORDS.values()]
+        said = ", ".join(components) if components != ["harness"] else "which components is not known"
+        message = f"the model is judged, and the harnesses of the two cells differ: {said}"
+        yield Refusal(Reason.CONFOUNDED, message, "evaluate both models under the accepted harness")
+
+
+def _value(member: str | None) -> str:
+    return "unrecorded" if member is None else repr(member)
+
+
+def _not_the_pair(side: str, cell: Cell) -> Iterator[Refusal]:
+    others = [one for one in cell.attempts if one.fingerprint != cell.pair.harness]
+    if others:
+        counted = Counter(one.fingerprint or "no harness" for one in others)
+        found = ", ".join(f"{number} under {name}" for name, number in counted.most_common(_SHOWN))
+        message = f"not stamped {cell.pair.harness}: {numbered(len(others), 'attempt')} of the {side}, {found}"
+        hint = "stamp what is known, or leave these traces out; tracemark audit TRACE shows why"
+        yield Refusal(Reason.NOT_THE_PAIR, message, hint, tasks_of(others))
+    wrong = {
+        member: strangers
+        for position, member in enumerate(WORDS)
+        if (strangers := _strangers(cell, position, cell.pair.model[position]))
+    }
+    if wrong:
+        message = f"of the {side}'s attempts some were made by another model than {cell.pair.model}: " + "; ".join(
+            f"{WORDS[member]} differs in {len(attempts)}" for member, attempts in wrong.items()
+        )
+        hint = "leave these traces out, or evaluate the set anew with one model"
+        if "revision" in wrong and cell.pair.model.revision is None:
+            hint = f"name the revision that is meant, {cell.pair.model.name}@REVISION; or {hint}"
+        yield Refusal(Reason.NOT_THE_PAIR, message, hint, tasks_of(chain.from_iterable(wrong.values())))
+
+
+def _strangers(cell: Cell, position: int, claimed: str | None) -> list[Attempt]:
+    """Return the attempts whose member of the model is not the claimed one; that of most where none is claimed."""
+    if not cell.attempts:
+        return []
+    member = cell.model[position] if claimed is None else claimed
+    return [one for one in cell.attempts if one.model[position] != member]
+
+
+def _graders(cells: Cells) -> Iterator[Refusal]:
+    found: dict[str, set[tuple[str, str | None] | None]] = {}
+    for one in chain.from_iterable(cell.attempts for cell in cells.values()):
+        if one.status in SCORED:
+            found.setdefault(one.task, set()).add(one.grader)
+    several = {task: graders for task, graders in found.items() if len(graders) > 1}
+    if several:
+        said = sorted({_grader(grader) for grader in chain.from_iterable(several.values())})
+        message = f"different graders ({', '.join(said)}) judged attempts at {numbered(len(several), 'task')}: "
+        hint = "have all attempts judged again by one version of the grader"
+        yield Refusal(Reason.GRADERS_DIFFER, message + named(several), hint, tuple(sorted(several)))
+
+
+def _grader(grader: tuple[str, str | None] | None) -> str:
+    if grader is None:
+        return "unrecorded"
+    return f"{grader[0]!r} {'of unrecorded version' if grader[1] is None else grader[1]}"
