@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from pydantic import TypeAdapter
 
 from tests.gates.evaluations import BASE, NEW, OLD, TUNED, attempts, cell, changed, of
@@ -13,7 +14,7 @@ from tracemark.gates.cell import Cell, Shown
 from tracemark.gates.compare import compare
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
-from tracemark.model.gate import AttributionReport, GateReport
+from tracemark.model.gate import AttributionReport, GateReport, MeasuredOf
 
 BEFORE = {f"desk/{at:02}": 2 for at in range(12)}
 AFTER = {task: 3 if at < 9 else 1 if at < 10 else 2 for at, task in enumerate(BEFORE)}
@@ -47,6 +48,95 @@ def test_a_report_holds_what_the_decision_rests_on() -> None:
     assert found.candidate.evidence == {"recorded": 48}
     assert len(found.candidate.traces) == 48
     assert found.candidate.digest == digest.of(found.candidate.traces)
+
+
+HAND = {"t/a": 2, "t/b": 1, "t/c": 0}
+"""Three tasks, two attempts each."""
+
+
+def by_hand(after: dict[str, int], **terms: Any) -> MeasuredOf:
+    """Return what a report says of three tasks, two attempts each at half a dollar."""
+    made = compare(cell(HAND, 2), cell(after, 2, NEW), Terms(Half.HARNESS, **terms))
+    found = stored(made).measured
+    assert found is not None
+    return found
+
+
+def test_the_numbers_of_a_small_report_are_those_of_paper_and_pencil() -> None:
+    said = by_hand({"t/a": 1, "t/b": 2, "t/c": 2})
+    # b and c went up, a went down
+    assert (said.n, said.w, said.l, said.ties) == (3, 2, 1, 0)
+    assert [(one.task, one.before, one.after) for one in said.ups] == [("t/b", 1, 2), ("t/c", 0, 2)]
+    assert [(one.task, one.before, one.after) for one in said.downs] == [("t/a", 2, 1)]
+    # two or three heads of three: (3 + 1) of 8
+    assert said.p == 4 / 8
+    # only b is not settled: two draws of two coins differ in 10 of 16 cases, up in 5 of them
+    assert (said.noise.tasks, said.noise.promoted, said.inside_noise) == (1, 5 / 16, True)
+    before, after = said.incumbent, said.candidate
+    assert (before.attempts, before.successes, before.score) == (6, 3, 3 / 2)
+    assert (after.attempts, after.successes, after.score) == (6, 5, 5 / 2)
+    # pass^1: (2/2 + 1/2 + 0) / 3; pass^2: by pairs (1 + 0 + 0) / 3, by powers (1 + 1/4 + 0) / 3
+    assert [(one.k, one.combinations, one.power) for one in before.reliability] == [
+        (1, pytest.approx(1 / 2), pytest.approx(1 / 2)),
+        (2, pytest.approx(1 / 3), pytest.approx(5 / 12)),
+    ]
+    # (1/2 + 1 + 1) / 3; (0 + 1 + 1) / 3, (1/4 + 1 + 1) / 3
+    assert [(one.k, one.combinations, one.power) for one in after.reliability] == [
+        (1, pytest.approx(5 / 6), pytest.approx(5 / 6)),
+        (2, pytest.approx(2 / 3), pytest.approx(3 / 4)),
+    ]
+    assert (before.reliable, after.reliable) == (1, 2)
+    # six attempts at half a dollar are three dollars
+    assert (before.cost.value, after.cost.value) == (3.0, 3.0)
+    assert (before.cost_per_success.value, after.cost_per_success.value) == (3 / 3, 3 / 5)
+    assert (before.cost_per_reliable_task.value, after.cost_per_reliable_task.value) == (3 / 1, 3 / 2)
+    assert {name: one.accepts for name, one in said.policies.items()} == {"significant": False, "cotrace": True}
+
+
+def test_all_ties_are_no_evidence_and_a_clean_one_passes_cotrace_alone() -> None:
+    said = by_hand(HAND)
+    assert (said.w, said.l, said.ties) == (0, 0, 3)
+    # nothing moved: any outcome is as good as this
+    assert (said.p, said.inside_noise, said.clean) == (1.0, True, True)
+    assert {name: one.accepts for name, one in said.policies.items()} == {"significant": False, "cotrace": True}
+
+
+def test_without_a_success_costs_over_successes_are_withheld_with_the_reason() -> None:
+    said = by_hand(dict.fromkeys(HAND, 0), conditions=Conditions(cost=True))
+    # a and b went down: at least no head of two
+    assert (said.w, said.l, said.ties, said.p) == (0, 2, 1, 1.0)
+    figures = said.candidate
+    assert (figures.successes, figures.score, figures.reliable) == (0, 0.0, 0)
+    assert {(one.combinations, one.power) for one in figures.reliability} == {(0.0, 0.0)}
+    assert (figures.cost.value, figures.cost.withheld) == (3.0, None)
+    assert figures.cost_per_success.value is figures.cost_per_reliable_task.value is None
+    assert figures.cost_per_success.withheld == "no attempt succeeded: the cost per success is undefined"
+    assert figures.cost_per_reliable_task.withheld is not None
+    assert figures.cost_per_reliable_task.withheld.startswith("no task succeeded in all attempts")
+    (condition,) = said.conditions
+    assert (condition.name, condition.met) == ("cost", False)
+    assert "not defined" in condition.reason
+
+
+def test_an_attempt_that_waits_for_its_rerun_counts_against_the_candidate_on_either_side() -> None:
+    def made(side: str) -> MeasuredOf:
+        sides = attempts(HAND, 2), attempts({"t/a": 2, "t/b": 2, "t/c": 0}, 2, NEW)
+        old, new = (
+            changed(one, "t/b", 1, status="error") if name == side else one
+            for name, one in zip(("incumbent", "candidate"), sides, strict=True)
+        )
+        found = stored(compare(of(old), of(new, NEW), Terms(Half.HARNESS, infrastructure_limit=0.5))).measured
+        assert found is not None
+        return found
+
+    # b: 1 to 2; the candidate's second attempt as a failure makes it 1 to 1, the incumbent's as a success 2 to 2
+    whole, new, old = made("neither"), made("candidate"), made("incumbent")
+    assert [(one.w, one.l, one.ties) for one in (whole, new, old)] == [(1, 0, 2), (0, 0, 3), (0, 0, 3)]
+    assert (new.candidate.successes, new.candidate.open_errors, new.clean) == (3, 1, False)
+    assert (old.incumbent.successes, old.incumbent.open_errors, old.clean) == (4, 1, True)
+    # what such an attempt cost is counted too
+    assert new.candidate.cost.value == old.incumbent.cost.value == 3.0
+    assert [new.policies["cotrace"].accepts, old.policies["cotrace"].accepts] == [False, True]
 
 
 def test_a_report_read_back_is_the_same() -> None:
