@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.failures.family import family_of, program_of, script_of
+from tracemark.failures.error_line import error_in
+from tracemark.failures.family import family_of, is_misnamed, program_of, script_of
 
 
 @pytest.mark.parametrize(
@@ -109,3 +110,74 @@ class TestTools:
 
 def test_shells_of_two_names_are_two_families() -> None:
     assert family("bash", command="make") != family("terminal", command="make")
+
+
+class TestMisnamed:
+    """Where an error says that what an argument names is not there."""
+
+    @pytest.mark.parametrize(
+        ("error", "name"),
+        [
+            ("Order 4 not found", "4"),
+            ("order '4' not found", "4"),
+            ("no such order: 4", "4"),
+            ("unknown_order: there is no order 4.", "4"),
+            ("Error: user sara_doe_496 not found", "sara_doe_496"),
+            ("file not found: /workspace/hello.py", "/workspace/hello.py"),
+            ("file not found: /workspace/hello.py", "hello.py"),
+            ("Invalid id `W-1`: it has to be one of the list", "W-1"),
+            ("seat 4 is taken. Order 4 not found", "4"),
+        ],
+    )
+    def test_it_quotes_the_name_and_says_so(self, error: str, name: str) -> None:
+        assert is_misnamed(error, "get_order", {"order_id": name}, None)
+
+    @pytest.mark.parametrize(
+        ("error", "name"),
+        [
+            ("404 not found", "4"),
+            ("HTTP 404: not found", "4"),
+            ("file not found: data4.txt", "4"),
+            ("file not found: 4.txt", "4"),
+            ("order 14 not found", "4"),
+            ("order 4-1 not found", "4"),
+            ("order A.4 not found", "4"),
+            ("order not found", ""),
+            ("order not found", " "),
+            ("Order 4 was sent. The address of the second parcel was not found", "4"),
+            ("Order 4 has two parcels in the warehouse of the north and the address of one is not found", "4"),
+            ("Order 4 is closed", "4"),
+        ],
+    )
+    def test_part_of_another_word_or_far_away_is_no_quotation(self, error: str, name: str) -> None:
+        assert not is_misnamed(error, "get_order", {"order_id": name}, None)
+
+    def test_a_program_names_what_it_likes(self) -> None:
+        assert not is_misnamed("a not found", "bash", {"path": "a"}, "cat a")
+
+    @pytest.mark.parametrize(
+        "text", ["There is no order W1 here", "No order with id W1", "W1 is not a valid id, nor registered: not valid"]
+    )
+    def test_alone_it_is_an_error_where_an_answer_begins_with_it(self, text: str) -> None:
+        assert error_in(text, None, None, "get_order", {"order_id": "W1"}).error == text
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Paid on Monday, sent on Tuesday, and for order W1 there is no invoice yet",
+            "Status: sent. There is no claim for order W1",
+            "sent\nThere is no claim for order W1",
+            "There is no 4-star room, page 404 has more",
+        ],
+    )
+    def test_further_on_it_is_what_a_record_says(self, text: str) -> None:
+        for name in ("W1", "4"):
+            assert error_in(text, None, None, "get_order", {"order_id": name}).error is None
+
+    @given(st.text(max_size=60), st.text(max_size=5))
+    def test_any_text_is_read(self, error: str, name: str) -> None:
+        for first in (False, True):
+            assert is_misnamed(error, "get_order", {"order_id": name}, None, first=first) in (False, True)
+
+    def test_a_long_text_of_names_takes_no_longer_than_its_length(self) -> None:
+        assert not is_misnamed("x not found " * 1_000 + "4" * 5_000, "get_order", {"order_id": "44"}, None)

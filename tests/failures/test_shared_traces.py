@@ -74,7 +74,7 @@ def test_no_success_is_a_failure_and_only_a_success_is_trained_on(routed: list[R
         ("overflow-4818__iJRnL4X", "overflow-4818", "no-model-input", None, ""),
         ("deepseek_bench1__astropy__astropy-14182", None, UNMATCHED, 16, "ModuleNotFoundError: No module named 'erfa'"),
         ("deepseek_bench1__django__django-11422", None, UNMATCHED, 67, "AttributeError: 'function' object"),
-        ("marshmallow-code__marshmallow-1359", None, UNMATCHED, 58, "ImportError while loading conftest"),
+        ("marshmallow-code__marshmallow-1359", None, UNMATCHED, 56, "/opt/miniconda3/bin/python: No module named"),
         ("hello-world-invalid-json.trajectory.json", None, UNMATCHED, 2, "Previous response had parsing errors: ERROR"),
         ("test_data__edge_cases", None, UNMATCHED, 4, "Error: Tool execution failed"),
     ],

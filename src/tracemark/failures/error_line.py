@@ -1,7 +1,8 @@
 """The line in which an observation says that a call failed.
 
 The tool's own word decides first: a flag (`is_error`, `error`, `ok`), an exit code, the status of a JSON answer, in
-what the tool gave (`raw_output`), in what the recording says of the result, or in the observation itself. A tool that
+what the tool gave (`raw_output`), in what the recording says of the result, or in the observation itself, of which
+`unwrap` takes off what a harness wrote around it; a recorded exit code counts before one in a text. A tool that
 says it succeeded is believed, whatever words stand in its text; but the exit code of a pipeline is that of its last
 program and says nothing of the first, and a script may end well after the traceback that ends its output.
 
@@ -31,19 +32,10 @@ from tracemark.failures.text_form import (
     last_lines,
     line_of,
 )
+from tracemark.failures.unwrap import is_marked, unwrap
 
 _LARGEST_JSON = 2_000_000
 _LAST = 3
-_HEAD_CODE = re.compile(
-    r"\s*(?:<returncode>|(?:Exit|Return) code:? |Process exited with code |Command failed with exit code )(-?\d+)"
-)
-_END_CODE = re.compile(
-    r"\[(?:The command completed|Command finished) with exit code (-?\d+)"
-    r"|^(?:Process exited with|Exit) code:? (-?\d+)\s*\Z",
-    re.MULTILINE,
-)
-_AROUND = re.compile(r"\s*<returncode>-?\d+</returncode>\s*<output>\n?")
-_TAGGED = re.compile(r"<(?:tool_use_error|tool_error|exception|error)>")
 _MATCHERS = frozenset(
     ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "test", "[", "[[", "which", "type"]
 )
@@ -75,6 +67,7 @@ _SHOWERS = frozenset(
 )
 _NO_MATCH = (1, 123)
 _GREP = re.compile(r"\b[efz]?grep\b")
+_NO_ERROR = re.compile(r"\s*(?:none|null|nil|false|no errors?|n/?a|ok|0|-)[.!]?\s*\Z", re.IGNORECASE)
 _ANSWERS = ("message", "error", "detail", "details", "reason", "exception_info", "msg", "stderr")
 
 
@@ -94,6 +87,8 @@ class _Word(NamedTuple):
     """None when it says nothing."""
     line: str | None = None
     code: int | None = None
+    marked: bool = False
+    """Whether a harness itself tells the agent that the call failed."""
 
 
 _NOTHING = _Word(None)
@@ -117,29 +112,30 @@ def error_in(
         arguments: what the tool was called with; None when not known.
     """
     told = _of_extra(extra) if extra else _NOTHING
-    seen = _of_text(text)
+    printed, seen = _of_text(text, told, script, tool)
     if not told.failed and not seen.failed:
         if _is_silent(told, seen, script):
-            line = by_form(_printed(text), _shows(script, tool))
-            if line is None and arguments and len(text) <= ONE_ANSWER and is_misnamed(text, tool, arguments, script):
-                line = cut(text.strip().partition("\n")[0])
+            line = by_form(printed, _shows(script, tool))
+            if line is None and arguments and len(printed) <= ONE_ANSWER:
+                line = _not_there(printed, tool, arguments, script)
             return Said(line, hidden=False)
-        ended = script is not None and TRACEBACK in text and not _shows(script, tool)
-        return Said(ending_traceback(text), hidden=False) if ended else _CLEAN
-    if told.failed is False and seen.code is None and seen.line is None:
+        ended = script is not None and TRACEBACK in printed and not _shows(script, tool)
+        return Said(ending_traceback(printed), hidden=False) if ended else _CLEAN
+    if told.failed is False and seen.code is None and seen.line is None and not seen.marked:
         return _CLEAN
     code = told.code if told.code is not None else seen.code
-    if code in _NO_MATCH and script is not None and _is_answer(text, script):
+    if code in _NO_MATCH and script is not None and _is_answer(printed, script):
         return _CLEAN
-    line = told.line or seen.line or line_of(text) or (f"exit code {code}" if code else "the tool reported a failure")
-    hidden = not text.strip() or (told.line is not None and not seen.failed and not _surfaced(text, told.line))
+    line = told.line or seen.line or line_of(printed) or line_of(text)
+    line = line or (f"exit code {code}" if code else "the tool reported a failure")
+    hidden = not text.strip() or (told.line is not None and not seen.failed and not _surfaced(printed, told.line))
     return Said(cut(line), hidden)
 
 
-def _printed(text: str) -> str:
-    """Return what a program printed, without the exit code and the marks that a wrapper writes around it."""
-    match = _AROUND.match(text)
-    return text if match is None else text[match.end() :].rstrip().removesuffix("</output>")
+def _not_there(printed: str, tool: str | None, arguments: Mapping[str, Any], script: str | None) -> str | None:
+    """Return the one line of an answer that begins with saying that what the call named is not there."""
+    line = printed.strip().partition("\n")[0]
+    return cut(line) if is_misnamed(line, tool, arguments, script, first=True) else None
 
 
 def _is_silent(told: _Word, seen: _Word, script: str | None) -> bool:
@@ -189,7 +185,7 @@ def _of_object(value: Mapping[str, Any], *, own: bool = False) -> _Word:
     flagged = (
         get("is_error") is True or get("isError") is True or error is True or get("timeout") is True or bool(exception)
     )
-    named = isinstance(error, (str, dict)) and bool(error) and not any(flag is True for flag in flags)
+    named = _names_one(error) and not any(flag is True for flag in flags)
     state = status.lower() if isinstance(status, str) else ""
     stated = state == "error" or (state in ("failed", "failure") and any(get(name) for name in _ANSWERS))
     if flagged or named or stated or any(flag is False for flag in flags) or (code is not None and code > 0):
@@ -199,6 +195,15 @@ def _of_object(value: Mapping[str, Any], *, own: bool = False) -> _Word:
     if own:
         return _Word(False) if error is False else _NOTHING
     return _Word(False) if state in ("success", "ok") else _NOTHING
+
+
+def _names_one(error: Any) -> bool:
+    """Return whether a member `error` names one: `none`, `0` and an object without a word in it do not."""
+    if isinstance(error, dict):
+        return any(isinstance(found, (str, dict, list)) and bool(found) for found in error.values()) or any(
+            _is_int(found) and found != 0 for found in error.values()
+        )
+    return isinstance(error, str) and bool(error.strip()) and _NO_ERROR.match(error) is None
 
 
 def _message(value: Mapping[str, Any]) -> str | None:
@@ -218,27 +223,30 @@ def _message(value: Mapping[str, Any]) -> str | None:
     return code if isinstance(code, str) and code else None
 
 
-def _of_text(text: str) -> _Word:
-    """Return what the observation itself states: an exit code in its place, or the members of a JSON answer."""
-    opening = text[:64].lstrip()
-    if opening.startswith("<") and _TAGGED.match(opening):
-        return _Word(True)
-    if opening.startswith("{"):
-        if len(text) <= _LARGEST_JSON and any(
-            sign in text for sign in ('rror"', "false", '"fail', 'code"', 'exitCode"')
-        ):
-            return _of_json(text)
-        return _NOTHING
-    match = _HEAD_CODE.match(text)
-    if match is None and "exit" in text[-TAIL:].lower():
-        match = _END_CODE.search(text, max(0, len(text) - TAIL))
-    if match is None:
-        return _NOTHING
-    code = int(match[match.lastindex or 1][:9])
-    return _Word(code > 0, None, code) if code >= 0 else _NOTHING
+def _of_text(text: str, told: _Word, script: str | None, tool: str | None) -> tuple[str, _Word]:
+    """Return what was printed, and what the observation itself states: an exit code or the members of a JSON answer."""
+    if script is None and _shows(None, tool) and not is_marked(text):
+        # what a tool reads is a file's, wrappers and all; a JSON object is still how such a tool answers
+        return text, _of_json(text)
+    found = unwrap(text)
+    if found.failed:
+        return found.text, _Word(True, found.line, found.code, marked=True)
+    if text[:64].lstrip().startswith("{"):
+        return found.text, _of_json(text)
+    if found.code is not None:
+        # a harness that records the code writes that one: another is what a program printed
+        quoted = told.code is not None and told.code != found.code
+        return (text, _NOTHING) if quoted else (found.text, _Word(found.code > 0, code=found.code))
+    return found.text, _of_json(found.text)
 
 
 def _of_json(text: str) -> _Word:
+    if (
+        not text[:64].lstrip().startswith("{")
+        or len(text) > _LARGEST_JSON
+        or not any(sign in text for sign in ('rror"', "false", '"fail', 'code"', 'exitCode"'))
+    ):
+        return _NOTHING
     try:
         value = orjson.loads(text)
     except (orjson.JSONDecodeError, UnicodeEncodeError):

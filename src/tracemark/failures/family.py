@@ -47,6 +47,16 @@ _NOT_THERE = re.compile(
     r"|unknown_|_not_found",
     re.IGNORECASE,
 )
+_NEAR = 60
+"""Characters between a name and the words that it is not there."""
+_APART = re.compile(r"[.!?;]\s|\n")
+_LEADS = re.compile(
+    r"[\s\[({<*\"'`-]{0,4}(?:(?:error|the|a|an|there|is|sorry|failed)[ ,:]{1,2}){0,3}(?:[A-Za-z]{1,20} ){0,4}[\"'`(]?",
+    re.IGNORECASE,
+)
+"""What may stand before them in a text that begins with them."""
+_JOINED_BEFORE = re.compile(r"(?:\w|\w[.-])\Z")
+_JOINED_BEHIND = re.compile(r"[.-]?\w")
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
 _TOKEN = re.compile(
     r"\d*[<>]&[\d-]|&>>?|(?<![^\s;&|])#[^\n]*|&&|\|\|?|[;\n&()]"
@@ -136,12 +146,42 @@ def operation_of(tool: str | None, arguments: Mapping[str, Any], script: str | N
     return " ".join([tool, *(f"{name}={arguments[name]}" for name in _OPERATIONS if _is_word(arguments.get(name)))])
 
 
-def is_misnamed(error: str, tool: str | None, arguments: Mapping[str, Any], script: str | None) -> bool:
-    """Return whether an error says that what an argument of its call names is not there: it quotes it, and says so."""
-    if script is not None or not tool or _NOT_THERE.search(error) is None:
+def is_misnamed(
+    error: str, tool: str | None, arguments: Mapping[str, Any], script: str | None, *, first: bool = False
+) -> bool:
+    """Return whether an error says that what an argument of its call names is not there: it quotes it, and says so.
+
+    Args:
+        error: the error line, or a text that may be one.
+        tool: the tool's name; None when not known.
+        arguments: what the tool was called with.
+        script: the command line, when the call was one; the words of a program are not read for names.
+        first: whether the text has to begin with it, because nothing else says that there is an error.
+    """
+    if script is not None or not tool or (match := _NOT_THERE.search(error)) is None:
         return False
-    values = (arguments[name] for name in _identifying(tool, arguments))
-    return any(isinstance(value, str) and bool(value.strip()) and value in error for value in values)
+    values = [value for name in _identifying(tool, arguments) if isinstance(value := arguments[name], str)]
+    while match is not None:
+        for value in values:
+            for begin, end in _quoted(error, value.strip(), match):
+                between = error[min(end, match.end()) : max(begin, match.start())]
+                if len(between) <= _NEAR and _APART.search(between) is None:
+                    before = error[: min(begin, match.start())]
+                    if not first or _LEADS.fullmatch(before) is not None:
+                        return True
+        match = None if first else _NOT_THERE.search(error, match.end())
+    return False
+
+
+def _quoted(error: str, value: str, near: re.Match[str]) -> Iterable[tuple[int, int]]:
+    """Give the places near others at which a text has a value as a whole word: `4` is in neither `404` nor `4.txt`."""
+    first, last = max(0, near.start() - _NEAR - len(value)), near.end() + _NEAR + len(value)
+    begin = error.find(value, first, last) if value else -1
+    while begin >= 0:
+        end = begin + len(value)
+        if not _JOINED_BEFORE.search(error, max(0, begin - 2), begin) and not _JOINED_BEHIND.match(error, end):
+            yield begin, end
+        begin = error.find(value, begin + 1, last)
 
 
 def _identifying(tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:

@@ -32,33 +32,111 @@ _NOISE = re.compile(
     r"|\((?:Open file|Current directory|Interactive session)"
     r"|bash-\$|</?[\w-]+>\s*\Z|<returncode>-?\d+</returncode>|\S{0,80}[#$]\s*\Z|={3,}\s*\Z|-{3,}\s*\Z|\^+\s*\Z"
 )
-_OPENS = re.compile(
-    r"[\[<(*#>\s]{0,4}(?:(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)|ERROR|error|FATAL|[Ff]atal|panic|E\d{3,4})[\])*]{0,2}"
-    r"(?:\[[^\]\n]{0,40}\])?(?: \w+){0,6}:|(?:Error|ERROR)\b(?! log)"
-    r"|ImportError while loading conftest "
+_EMPTY = (
+    r"(?i:\s*(?:none|null|nil|undefined|false|n/?a|ok"
+    r"|no (?:errors?|exceptions?|problems?|issues?|failures?)\b[^\n]{0,40}"
+    r"|0+(?:\.0+)?(?: (?:errors?|exceptions?|failures?|issues?|problems?|found)\b[^\n]{0,40})?|-?\d+(?:\.\d+)? ?%"
+    r"|\d*\.\d+|\[\s*\]|\{\s*\}|\"\"|''|-+)\s*(?:[.;!]?\s*(?:\Z|\n)|,))"
 )
+"""What stands behind the colon where there was no error, or where a figure is told."""
+_EMPTY_OF_NAMED = r"\s*(?:null|none|undefined|false|n/a|\[\]|\{\}|-?\d*\.\d+ ?%?)\s*(?:\Z|\n)"
+"""The same behind a name: `KeyError: 0` and `KeyError: None` are errors of Python."""
+_DOING = (
+    r"(?:in|at|from|while|when|during|occurred|invalid|unknown|cannot|could|failed|unable|missing|unsupported|no such"
+    r"|handling (?:requests?|calls?|messages?|events?|commands?|tools?)"
+    r"|(?!(?:handling|reporting|logging|tracking|checking|monitoring|correcting|messaging)\b)\w{2,20}ing)\b"
+)
+"""What goes on after `Error` without a colon, unlike `Error rate` or `Error handling`."""
+_KINDS = (
+    r"(?i:(?:cmake|internal|runtime|api|http|network|validation|syntax|type|value|server|client|database|sql|pars(?:e|ing)"
+    r"|connection|authentication|permission|unexpected|compil(?:e|ation|er)|build|execution|tool|unhandled|uncaught"
+    r"|system|critical|fatal|python) ){0,2}"
+)
+_OPENS = re.compile(
+    r"[\[<(*#>\s]{0,4}(?:"
+    rf"(?:{_KINDS}(?:Error|ERROR|[Ee]xception|error)|FATAL|[Ff]atal|panic)[\])*]{{0,3}}(?:\[[^\]\n]{{0,40}}\])?"
+    rf"(?: \w{{1,9}}\d)?(?: {_DOING}[^\n:]{{0,60}})?:(?!{_EMPTY})"
+    rf"|{_KINDS}(?:Error|ERROR|[Ee]xception) (?:{_DOING}|(?:code:? ?|#)?[1-9]\d{{0,5}}\b(?![.%]))"
+    r"|(?:Error|ERROR)(?:[!.,](?=\s|\Z)| - |\s*(?:\n|\Z))|ERROR [\w-]*[./]\S"
+    r"|(?:E\d{3,4} )?[A-Za-z_][\w.]{0,80}(?:Error|Exception)"
+    rf"(?: {_DOING}[^\n:]{{0,60}})?(?::(?!{_EMPTY_OF_NAMED})|\s*\Z)"
+    r"|ImportError while loading conftest )"
+    r"|\[(?:ERROR|FATAL)\] \S|thread '[^'\n]{1,80}' panicked at "
+)
+_PROGRAM = r"[\w./+-]{1,80}(?::\d+){0,2}(?:\[\d+\])?: "
 _SHELL_LINE = re.compile(
-    r"(?:/?(?:usr/)?(?:bin/)?(?:ba|da|z|k)?sh: |[\w./+-]{1,60}: (?:line )?[^\n]{0,300}?)"
-    r"(?:command not found|No such file or directory|[Pp]ermission denied|not found|Is a directory|Not a directory|"
-    r"cannot access|can't cd to|No space left on device|Read-only file system|syntax error|Cannot allocate memory)"
-    r"|make(?:\[\d+\])?: \*\*\* |npm ERR! |E: [A-Z]|curl: \(\d+\)"
+    rf"{_PROGRAM}[^\n]{{0,300}}?(?:command not found\b|(?<=: )not found\s*\Z|\bcannot access |\bcan't (?:cd to|open) "
+    r"|(?:No such file or directory|[Pp]ermission denied|Is a directory|Not a directory)\s*(?:\Z|\()"
+    r"|\bcannot (?:stat|open|create|remove|overwrite)(?: \w+)? ['‘`]"
+    r"|syntax error(?: near\b|:(?! *\d+\s*\Z)|,| at\b|\s*\Z)"
+    r"|(?:No space left on device|Read-only file system|Cannot allocate memory)\b"
+    r"|No module named |Unmatched |(?:invalid|unrecognized|illegal) option|missing operand|option requires an argument)"
+    r"|[\w./+-]{1,80}:\d+:\d+: (?:fatal )?error: "
+    r"|g?make(?:\[\d+\])?: \*\*\* |npm (?:ERR!|error) |curl: \(\d+\)"
+    r"|E: (?:Unable|Could|Package|Failed|Some|Sub-process|The |Invalid|Broken|Conflicting|Version|You )"
+)
+_UNKNOWN = (
+    r"(?:(?:[a-z][a-z-]* ){0,2}(?:tools?|functions?|(?:sub)?commands?|options?|flags?|arguments?|parameters?|params?"
+    r"|fields?|keys?|attributes?|propert(?:y|ies)|names?|ids?|identifiers?|types?|formats?|actions?|operations?|methods?"
+    r"|endpoints?|routes?|paths?|files?|folders?|director(?:y|ies)|hosts?|columns?|tables?|databases?|users?|customers?"
+    r"|orders?|reservations?|bookings?|accounts?|products?|items?|encodings?|variables?|symbols?|modules?|packages?"
+    r"|models?|errors?|exceptions?|resources?|records?|city|airport|currency|country|units?|keywords?|tokens?|sessions?"
+    r"|tasks?|tickets?|branch|revision|language|locale|timezone)\b|(?:[a-z][a-z-]* ){0,3}[`'\"<]"
+    r"|(?:[a-z][a-z-]* ){1,3}(?=\S{0,40}[\d_])(?=\S{0,40}[A-Za-z])\S)"
+)
+_ACTIONS = (
+    r"(?:requests?|calls?|executions?|commands?|operations?|authentication|login|logins|connections?|payments?"
+    r"|transactions?|uploads?|downloads?|builds?|compilation|quer(?:y|ies)|validation|updates?|parsing|tools?|tests?|jobs?"
+    r"|process|installation|imports?|search|lookup|bookings?|check-in|deployment|migration|assertions?)"
 )
 _REFUSES = re.compile(
-    r"[\[<(*#>\s]{0,4}(?:invalid|unknown|unrecogni[sz]ed|unsupported|no such|failed to|fail(?:ed|ure):|"
-    r"cannot |can't |could not |"
-    r"couldn't |unable to |ran into |permission denied|access denied|not (?:allowed|permitted|authori[sz]ed|found)|"
-    r"missing (?:required )?(?:argument|parameter|field)|timed? ?out|command timed out|exception|request failed|"
-    r"tool .{1,60} (?:not found|does not exist|failed)|no tool named)",
+    r"[\[<(*#>\s]{0,4}(?:(?:invalid|unrecogni[sz]ed|unsupported)(?:\s|:)|no such (?!luck|thing)"
+    rf"|unknown {_UNKNOWN}|failed to |fail(?:ed|ure): ?(?!\d+\s*(?:[,;/|]|of\b|tests?\b|\Z))"
+    r"|(?:cannot|can't|could not|couldn't|unable to) (?!wait\b|stop\b|help\b|believe\b|complain\b)"
+    r"(?-i:[a-z`'\"]|(?:GET|POST|PUT|DELETE|PATCH|HEAD)\b)"
+    r"|ran into [^\n]{0,200}?(?:errno|error|exception|problem|while trying)\b"
+    r"|(?:permission|access) denied\b|not (?:allowed|permitted|authori[sz]ed|found)\b"
+    r"|missing (?:required )?(?:arguments?|parameters?|fields?|keys?|options?)\b"
+    r"|timed out(?: |\s*[.!]?\s*\Z)|time-?out(?:\s*[.!]?\s*\Z|: (?=[a-z]+ [a-z]+ [a-z])"
+    r"| (?:errors?|expired|exceeded|reached|occurred|waiting|while|after)\b)"
+    r"|tool .{1,60} (?:not found|does not exist|failed)\b|no tool named"
+    r"|(?:an?|the|this) (?:[\w-]+ ){0,3}(?:error|exception) (?:has |was )?(?:been )?"
+    r"(?:occurred|raised|thrown|happened)\b"
+    r"|[1-9]\d* validation errors? for |something went wrong|internal server error\b|bad (?:request|gateway)\b"
+    r"|(?:http(?:/[\d.]+)?:? )?(?:error |status )?[45]\d\d:? (?:not found|forbidden|unauthorized|bad request|conflict"
+    r"|gone|internal server error|bad gateway"
+    r"|service unavailable|gateway time-?out|too many requests|method not allowed)\b"
+    r"|connection (?:refused|reset|timed out|aborted|closed by)\b"
+    r"|(?:[\w-]+ ){0,2}(?:rate limit|quota) (?:was |has been |is )?(?:exceeded|reached)\b"
+    rf"|(?!(?:no|none|zero|nobody|if|when|whether|\d+)\b)(?:[\w'-]+ ){{0,4}}{_ACTIONS} (?:has |have )?"
+    r"(?:timed out\b|failed(?:[.:!,]|\s*\Z| (?:with|because|due|after|on)\b)))",
     re.IGNORECASE,
 )
-_NOT_THERE = re.compile(r"[^\n:.]{1,80} (?:(?:was |is )?not found|does not exist|is not available)\b", re.IGNORECASE)
+_COUNTS = re.compile(rf"[^\n:]{{1,80}}:{_EMPTY}")
+"""A figure or an empty list with its heading, whatever that is called."""
+_NOT_THERE = re.compile(
+    r"(?![#/\d*]|\"\"\"|.{0,120}\b(?:if|when|whether|unless|no|raises?|thrown|errors?)\b)[^\n:.]{1,80} "
+    r"(?:(?:(?:was |is |were |are )?not found|(?:does|do) not exist)"
+    r"(?:\s*[.!,;:)]|\s*\Z| (?:in|for|on|at|with|under)\b)"
+    r"|is not available\s*[.!]?\s*\Z)",
+    re.IGNORECASE,
+)
 _WRAPPER = re.compile(
-    r"Your proposed edit has introduced|Previous response had parsing errors|Your (?:command|action) (?:was|has been) |"
-    r"No tool calls found|Operation '.{1,40}' is not supported|Your last (?:output|response|command)"
+    r"Your proposed edit has introduced|Previous response had parsing errors|No tool calls found"
+    r"|Your (?:command|action|output) (?:was|has been) (?:not |rejected|refused|blocked|cancel|denied|interrupt|abort"
+    r"|kill|terminat|timed)|Your bash command contained syntax errors|Operation '[^'\n]{1,40}' is not supported"
+    r"|Your last (?:output|response|command) (?:did|does|was not|is not|could not|had |has no|contain|fail|timed|must)"
+    r"|The last command <command>|The command '[^\n]{0,300}?' was cancelled because "
 )
 _FOUND = re.compile(r"[\s-]*(?:[A-Z]\d{2,4} |ERROR: )\S")
 _NAMED = re.compile(r"^[A-Za-z_][\w.]{0,100}(?:Error|Exception)(?:: .*)?$", re.MULTILINE)
-_TESTS_FAILED = re.compile(r"=+ (?:[^=\n]{1,200}, )?\d+ (?:failed|errors?)\b[^=\n]{0,200} in [\d.]+s[^=\n]{0,40} =+\Z")
+_TESTS_FAILED = re.compile(
+    r"(?:=+ )?(?:[^=\n]{1,200}, )?[1-9]\d* (?:failed|errors?)\b[^=\n]{0,200} in [\d.]+s\b[^=\n]{0,40}(?: =+)?\Z"
+    r"|FAILED \((?:failures|errors)=\d|test result: FAILED\b|Tests: +[1-9]\d* failed\b"
+)
+_CRASHED = re.compile(
+    r"(?:[^\n]{1,80}: )?(?:line \d+: +\d+ )?(?:Segmentation fault|Aborted|Bus error)(?: \(core dumped\))?\Z"
+)
 _RAISED = re.compile(r"[| ]{0,8}[A-Za-z_][\w.]{0,200}(?::|\s*\Z)")
 SAYS = re.compile(
     r"(?:error|exception|\bfatal|\bfailed|\bpanic|\berr!|\bnot found|\bno such|\bdenied|\bcannot|\bcould not|\brefused|"
@@ -66,6 +144,8 @@ SAYS = re.compile(
     re.IGNORECASE,
 )
 """Words that a line which says an error has; they prove one only where a failure is known already."""
+_NONE_BEFORE = re.compile(r"(?:\b0|\bno) \Z", re.IGNORECASE)
+_NONE_BEHIND = re.compile(rf":{_EMPTY}")
 
 
 def by_form(text: str, shows: bool) -> str | None:
@@ -91,11 +171,13 @@ def by_form(text: str, shows: bool) -> str | None:
     last = next(iter(last_lines(text)), "")
     if _TESTS_FAILED.match(last):
         return line_of(text)
-    return cut(last) if _SHELL_LINE.match(last) else None
+    return cut(last) if _SHELL_LINE.match(last) or _CRASHED.match(last) else None
 
 
 def _refuses(line: str) -> bool:
-    return _REFUSES.match(line) is not None or (len(line) <= 160 and _NOT_THERE.match(line) is not None)
+    if _REFUSES.match(line) is None and (len(line) > 160 or _NOT_THERE.match(line) is None):
+        return False
+    return _COUNTS.match(line) is None
 
 
 def _opening(text: str) -> str:
@@ -120,8 +202,11 @@ def line_of(text: str) -> str | None:
         return _opening(head)
     if named := _NAMED.findall(searched):
         return cut(str(named[-1]).strip())
-    match = SAYS.search(searched)
-    if match is not None:
+    for match in SAYS.finditer(searched):
+        if _NONE_BEFORE.search(searched, max(0, match.start() - 6), match.start()) or _NONE_BEHIND.match(
+            searched, match.end()
+        ):
+            continue
         begin, end = searched.rfind("\n", 0, match.start()) + 1, searched.find("\n", match.end())
         return cut(searched[begin : end if end >= 0 else None].strip())
     return next((cut(line) for line in last_lines(text)), None)
@@ -142,6 +227,9 @@ def _traceback(text: str) -> tuple[str, int] | None:
         line = text[begin + 1 : end if end >= 0 else None]
         if _RAISED.match(line):
             return cut(line.strip()), end if end >= 0 else len(text)
+        if not line.strip() or (line[0] not in " \t|+" and line.strip("-.[] \r")):
+            # frames are indented, and `grep` draws a line where it left some out: what two streams mixed ends nowhere
+            return None
         begin = end
     return None
 
