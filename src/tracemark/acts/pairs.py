@@ -16,6 +16,7 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import AskedModel, Evaluations, as_half, named_model
 from tracemark.acts.evaluation_set import evidence_of, released
+from tracemark.acts.freeze_notes import freeze_notes
 from tracemark.acts.gating import evaluation_digest
 from tracemark.clock import Clock
 from tracemark.durable import own_file
@@ -274,6 +275,8 @@ def find_entry(corpus: Corpus, prefix: str) -> Entry:
 def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
     """Keep the evaluation set as it is: gates refuse to judge on another one.
 
+    What stored runs show of it is told, such as that results at its tasks could be seen; nothing of it refuses.
+
     Args:
         root: the corpus.
         reason: why; not empty.
@@ -305,6 +308,7 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
         )
         tasks, findings = stored_tasks(Layout(root))
         notes = [*released(corpus), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
+        notes += freeze_notes(read.evaluation, tasks, read.evaluation_file)
     previous = before.decision.subject["tasks"] if before is not None else None
     return Frozen(
         findings=tuple(notes),

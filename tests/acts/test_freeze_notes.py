@@ -1,0 +1,77 @@
+"""Whoever freezes the evaluation set is told which of its ids gates would refuse, and that results could be seen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tracemark.acts.freeze_notes import freeze_notes
+from tracemark.cli.main import run as tracemark
+from tracemark.findings import Finding, Severity
+
+from .conftest import Shop
+from .evaluated import ALL, TASKS, Bench, measured
+
+Stored = set[tuple[str, str | None]]
+
+
+def notes(stored: Stored, *ids: str) -> dict[str, Finding]:
+    return {one.code: one for one in freeze_notes(frozenset(ids), sorted(stored, key=str), None)}
+
+
+@pytest.mark.parametrize(
+    ("ids", "stored", "said"),
+    [
+        (
+            "e-0",
+            {("e-0", "shop")},
+            "1 of 1 ids and their stored tasks have not the same domain ('e-0' means 'shop/e-0')",
+        ),
+        ("e-0", {("e-0", "shop"), ("e-0", "bank")}, "('e-0' means 'bank/e-0', 'shop/e-0')"),
+        ("shop/e-0", {("e-0", None)}, "('shop/e-0' means 'e-0')"),
+        (
+            "shop/e-0 bank/e-0",
+            {("e-0", None)},
+            "1 stored task of several ids ('e-0' is meant by 'bank/e-0', 'shop/e-0')",
+        ),
+        ("e-0 shop/e-0", {("e-0", "shop")}, "1 stored task of several ids ('shop/e-0' is meant by 'e-0', 'shop/e-0')"),
+    ],
+)
+def test_ids_that_gates_would_refuse_are_a_warning(ids: str, stored: Stored, said: str) -> None:
+    found = notes(stored, *ids.split())["evaluation-ambiguous"]
+    assert (found.severity, found.where) == (Severity.WARNING, "params.yaml: evaluation.tasks")
+    assert said in found.message
+    assert "DOMAIN/TASK" in (found.hint or "")
+
+
+@pytest.mark.parametrize("stored", [{("e-0", "shop"), ("e-1", None)}, {("e-9", "shop")}, set()])
+def test_ids_that_are_named_as_their_tasks_are_no_warning(stored: Stored) -> None:
+    assert "evaluation-ambiguous" not in notes(stored, "shop/e-0", "e-1", "bank/e-2")
+
+
+def test_runs_that_are_stored_already_are_told() -> None:
+    found = notes({("e-0", "shop"), ("e-1", None), ("t-0", "shop")}, "shop/e-0", "e-1", "e-2")["evaluation-seen"]
+    assert found.severity is Severity.INFO
+    assert "runs of 2 tasks of the set are stored already" in found.message
+    assert "'e-1', 'shop/e-0'" in found.message
+    assert notes({("t-0", "shop")}, "e-0") == {}
+
+
+def test_a_set_that_was_evaluated_is_frozen_all_the_same(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    bench = measured(shop.root)
+    bench.tasks(*TASKS[:4])
+    code = tracemark(["--root", str(bench.root), "gate", "freeze", "--reason", "four", "--output", "json"])
+    said = json.loads(capsys.readouterr().out)
+    assert (code, said["tasks"]) == (0, 4)
+    assert {"evaluation-ambiguous", "evaluation-seen"} <= {one["code"] for one in said["findings"]}
+
+
+def test_a_set_that_nobody_has_run_is_frozen_without_a_word(shop: Shop) -> None:
+    bench = Bench(shop.root)
+    bench.tasks("shop/e-0", "shop/e-1")
+    frozen = bench.freeze()
+    assert not {"evaluation-ambiguous", "evaluation-seen"} & {one.code for one in frozen.findings}
+    bench.evaluate("desk_a", "m@1", ALL)
+    bench.tasks("shop/e-0")
+    assert "evaluation-seen" in {one.code for one in bench.freeze().findings}
