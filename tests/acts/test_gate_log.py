@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tracemark.acts import decisions, gate_log, health, pairs
+from tracemark.acts.corpus import Corpus
+from tracemark.acts.gating import evaluation_digest
 from tracemark.cli.main import run as tracemark
 from tracemark.ledger import chain
 from tracemark.ledger.entry import encode, seal
@@ -102,8 +104,9 @@ def test_the_report_of_a_decision_outlives_the_one_that_the_pipeline_writes_anew
 def test_a_list_of_traces_that_was_forged_is_broken(bench: Bench) -> None:
     bench.install()
     forge(bench, accepted_traces=["f" * 64])
-    (message,) = findings(bench, "evidence-broken")
-    assert "its list of traces has not the digest that it names" in message
+    unsealed, other = findings(bench, "evidence-broken")
+    assert "its list of traces has not the digest that it names" in unsealed
+    assert "its list of traces is not that of the candidate in its report" in other
     assert health.check(bench.root).exit_code == 1
 
 
@@ -128,7 +131,8 @@ def test_a_decision_about_another_candidate_than_its_report_is_broken(bench: Ben
     bench.install(out=bench.root / "reports" / "b.json")
     forge_subject(bench, "install", harness=bench.fingerprint("desk_c"))
     (message,) = findings(bench, "evidence-broken")
-    assert "its report judges another candidate" in message
+    differs = f"{bench.fingerprint('desk_b')[:16]} and not {bench.fingerprint('desk_c')[:16]}"
+    assert message.endswith(f"its report judges another candidate: {differs}")
 
 
 def test_a_rejection_of_another_candidate_than_its_report_is_broken(bench: Bench) -> None:
@@ -143,7 +147,7 @@ def test_a_model_that_is_not_the_one_of_the_report_is_broken(bench: Bench) -> No
     model = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["subject"]["model"]
     forge_subject(bench, "install", model={**model, "revision": "7"})
     (message,) = findings(bench, "evidence-broken")
-    assert "its report judges another candidate" in message
+    assert message.endswith("its report judges another candidate: model revision '2' and not '7'")
 
 
 def test_an_install_of_what_the_policy_rejected_is_broken_without_its_report(bench: Bench) -> None:
@@ -151,16 +155,21 @@ def test_an_install_of_what_the_policy_rejected_is_broken_without_its_report(ben
     lose_the_report(bench)
     model = dict.fromkeys(("revision", "chat_template", "tokenizer", "server", "sampling")) | {"name": "m"}
     forge_subject(bench, "install", half="harness", harness=bench.fingerprint("desk_c"), model=model)
-    unnamed, message = findings(bench, "evidence-broken")
+    unnamed, message, other = findings(bench, "evidence-broken")
     assert "it does not name the traces that it rests on" in unnamed
     assert "what it measured is a reject by significant" in message
+    assert other.endswith(
+        "it was judged with another model than the accepted one: model revision unrecorded and not '1'"
+    )
 
 
 def test_a_policy_that_accepts_what_its_own_numbers_reject_is_broken_without_its_report(bench: Bench) -> None:
     bench.install()
     lose_the_report(bench)
     measured = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]["measured"]
-    ups, downs = measured["ups"], measured["downs"]
+    ups, downs = (
+        [{**one, "before": one["after"], "after": one["before"]} for one in measured[way]] for way in ("ups", "downs")
+    )
     turned = {"w": measured["l"], "l": measured["w"], "ups": downs, "downs": ups}
     forge(bench, measured={**measured, **turned, "p": sign_test(measured["l"], measured["w"])})
     (message,) = findings(bench, "evidence-broken")
@@ -188,25 +197,81 @@ def test_an_install_against_a_condition_that_is_not_met_is_broken_without_its_re
 def test_traces_that_are_not_those_of_the_report_are_broken(bench: Bench) -> None:
     bench.install("desk_c", out=bench.root / "reports" / "c.json")
     forge(bench, traces={"incumbent": "1" * 64, "candidate": "2" * 64})
-    (message,) = findings(bench, "evidence-broken")
-    assert "its report compares other traces than it names" in message
+    messages = findings(bench, "evidence-broken")
+    assert [one.rpartition(": ")[2] for one in messages] == [
+        "its report compares other traces of the incumbent than it names",
+        "its report compares other traces of the candidate than it names",
+    ]
 
 
 def test_another_policy_or_set_than_that_of_the_report_is_broken(bench: Bench) -> None:
     bench.install(out=bench.root / "reports" / "b.json")
+    held = evaluation_digest(Corpus(bench.root))[:12]
     forge(bench, policy="cotrace", evaluation="e" * 64, candidates=1, reused=3)
     assert [one.rpartition(": ")[2] for one in findings(bench, "evidence-broken")] == [
-        "its report was made by another policy",
-        "its report is of another evaluation set",
-        "its report counts other candidates or reused traces",
+        "its report was made by the policy significant, and it names cotrace",
+        f"its report is of the evaluation set {held}, and it names eeeeeeeeeeee",
+        "its report counts 2 candidates, and it names 1",
+        "its report counts 0 reused traces, and it names 3",
+        f"it was judged on the evaluation set eeeeeeeeeeee, and {held} was frozen",
     ]
 
 
 def test_evidence_that_no_gate_gives_is_broken(bench: Bench) -> None:
     bench.install()
     forge(bench, policy="by feel")
-    assert len(findings(bench, "evidence-broken")) == 1
+    (message,) = findings(bench, "evidence-broken")
+    assert "names no evidence that a gate gives: policy: must be one of" in message
     assert last(bench)["evidence"] == dict.fromkeys(("report", "traces", "params"), "none")
+    assert last(bench)["measured"] is None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"measured": []},
+        {"measured": "none"},
+        {"measured": {"w": {}, "l": None, "n": [], "p": "x"}},
+        {"traces": 5, "accepted_traces": 7},
+        {"accepted_traces": [{}]},
+        {"accepted_traces": None, "measured": None},
+    ],
+)
+def test_evidence_of_any_shape_is_named_and_stops_no_command(
+    bench: Bench, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any]
+) -> None:
+    bench.install()
+    forge(bench, **wrong)
+    assert "names no evidence that a gate gives" in "".join(findings(bench, "evidence-broken"))
+    assert tracemark(["--root", str(bench.root), "gate", "log"]) == 1
+    assert "install" in capsys.readouterr().out
+    assert tracemark(["--root", str(bench.root), "audit", "desk_b"]) in (0, 1)
+    assert bench.gate("desk_a").verdict == "reject"
+
+
+def test_what_another_version_wrote_beside_is_named_and_the_rest_is_held(bench: Bench) -> None:
+    bench.install()
+    forge(bench, level=0.05)
+    (message,) = findings(bench, "evidence-unknown")
+    assert message.endswith("of its evidence this version does not know level")
+    assert findings(bench, "evidence-broken") == []
+    assert last(bench)["evidence"]["report"].startswith("at hand")
+    forge(bench, candidates=9)
+    assert len(findings(bench, "evidence-broken")) == 1
+
+
+def test_evidence_that_lacks_a_member_says_which(bench: Bench) -> None:
+    bench.install("desk_c")
+    path = bench.root / chain.NAME
+    *rest, line = path.read_bytes().splitlines(keepends=True)
+    members = json.loads(line)
+    del members["digest"], members["evidence"]["reused"]
+    path.write_bytes(b"".join(rest) + encode(seal(Decision.model_validate(members))))
+    (message,) = findings(bench, "evidence-broken")
+    assert message.endswith("names no evidence that a gate gives: reused: missing")
+    del members["evidence"]
+    path.write_bytes(b"".join(rest) + encode(seal(Decision.model_validate(members))))
+    assert len(findings(bench, "evidence-broken")) == 1
 
 
 def test_traces_that_were_retracted_since_are_told(bench: Bench) -> None:
@@ -223,7 +288,45 @@ def test_an_edited_line_is_the_first_broken_link(bench: Bench, capsys: pytest.Ca
     path.write_text(path.read_text().replace('"reason":"measured"', '"reason":"better"'))
     assert tracemark(["--root", str(bench.root), "gate", "log"]) == 31
     assert "ledger.jsonl:4" in capsys.readouterr().err
-    assert findings(bench, "ledger-digest-mismatch") or health.check(bench.root).exit_code == 1
+    assert len(findings(bench, "ledger-line-edited")) == 1
+    assert health.check(bench.root).exit_code == 1
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_line_that_was_edited_with_a_digest_that_fits_is_missed_by_the_next_one(bench: Bench, place: int) -> None:
+    bench.install()
+    path = bench.root / chain.NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    members = json.loads(lines[place])
+    del members["digest"]
+    members["reason"] = "as somebody else would have it"
+    lines[place] = encode(seal(Decision.model_validate(members)))
+    path.write_bytes(b"".join(lines))
+    (message,) = findings(bench, "ledger-parent-missing")
+    assert f"names the parent {json.loads(lines[place + 1])['parents'][0][:12]}" in message
+    assert tracemark(["--root", str(bench.root), "gate", "log"]) == 31
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_line_that_was_taken_out_is_missed_by_the_next_one(bench: Bench, place: int) -> None:
+    bench.install()
+    path = bench.root / chain.NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:place] + lines[place + 1 :]))
+    assert len(findings(bench, "ledger-parent-missing")) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("accepted:\n  harness: tm1:", "accepted:\n  harness: null # tm1:", "accepted-differs"),
+        ("m@1", "m@2", "accepted-model-differs"),
+    ],
+)
+def test_an_accepted_half_that_was_edited_in_params_is_named(bench: Bench, old: str, new: str, code: str) -> None:
+    bench.install()
+    bench.set((old, new))
+    assert len(findings(bench, code)) == 1
 
 
 def test_an_empty_ledger_has_no_decisions(shop: Shop) -> None:

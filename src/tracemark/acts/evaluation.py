@@ -32,7 +32,7 @@ from tracemark.gates.cell import (
     shown_in,
 )
 from tracemark.gates.refusal import numbered
-from tracemark.model.decision import Kind
+from tracemark.ledger.pair import installed_with
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State
 from tracemark.store.state import of_harness
@@ -110,12 +110,7 @@ class Evaluations:
 
         What a newer importer made of the same records is the same runs, and none of it is fresh.
         """
-        used = frozenset(
-            trace
-            for entry in self._corpus.decisions.history
-            if entry.decision.kind == Kind.INSTALL
-            for trace in (entry.decision.evidence or {}).get("accepted_traces") or ()
-        )
+        used = installed_with(self._corpus.decisions.history)
         return used.union(*self._store.newer_readings(used).values())
 
     def cell(self, fingerprint: str, model: AskedModel) -> Cell:

@@ -21,7 +21,6 @@ from tracemark.acts.consequences import consequences
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import accepted_model, as_half
-from tracemark.acts.gate_log import DECIDED
 from tracemark.acts.gating import (
     GateAnswer,
     Judged,
@@ -33,6 +32,7 @@ from tracemark.acts.gating import (
     write_report,
 )
 from tracemark.acts.harnesses import placed
+from tracemark.acts.kept_reports import DECIDED
 from tracemark.clock import Clock
 from tracemark.durable import own_file
 from tracemark.errors import NegativeAnswerError, TracemarkError, UsageError

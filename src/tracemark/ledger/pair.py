@@ -103,6 +103,17 @@ def pair_before(chain: Chain, entry: Entry) -> AcceptedPair:
     return accepted_pair(past.before(entry), past)
 
 
+def installed_with(entries: Iterable[Entry]) -> frozenset[str]:
+    """Return the ids of the traces on which those of some entries rest that installed a candidate."""
+    found: set[str] = set()
+    for entry in entries:
+        if entry.decision.kind == Kind.INSTALL:
+            # whatever somebody wrote there: that it is no list of ids is a finding of whoever looks at evidence
+            named = (entry.decision.evidence or {}).get("accepted_traces")
+            found.update(one for one in (named if isinstance(named, list) else ()) if isinstance(one, str))
+    return frozenset(found)
+
+
 def label(model: Mapping[str, Any] | None) -> str | None:
     """Return a model as `params.yaml` names it, `NAME` or `NAME@REVISION`; None when there is none."""
     if model is None:

@@ -1,0 +1,79 @@
+"""The reports of gates that lie below `reports/`, and those of them that are kept as evidence of decisions.
+
+Invariants:
+- a report is known by the digest of what its file holds, wherever below `reports/` it lies: what was edited is another;
+- a file is kept as evidence under the digest of its content, and one that is not is named;
+- what is no report of a gate lies where it may, unless it is in the place of one that is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracemark import digest
+from tracemark.durable import read_regular, why_unread
+from tracemark.errors import IrregularFileError
+from tracemark.findings import Finding, finding
+from tracemark.gates.grounds import Read, read
+from tracemark.model.gate import FORMAT, GateReport
+
+REPORTS = "reports"
+"""The folder of a corpus below which reports of gates are looked for."""
+
+DECIDED = f"{REPORTS}/decisions"
+"""The folder in it where reports on which a decision rests are kept, each under its digest."""
+
+_LARGEST = 64 * 1024 * 1024
+_DIGITS = 12
+_RESTORE = f"git log -- {DECIDED} shows who changed it: restore it, or take it out of the folder"
+
+
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """The reports of gates that lie below `reports/`."""
+
+    reports: dict[str, Read[GateReport]]
+    """By digest."""
+    findings: tuple[Finding, ...]
+    """What is kept as evidence and is not what was kept."""
+
+
+def at_hand(root: Path) -> AtHand:
+    """Return the reports of gates that lie below `reports/` of a corpus."""
+    found: dict[str, Read[GateReport]] = {}
+    findings: list[Finding] = []
+    for path in sorted((root / REPORTS).glob("**/*.json")):
+        kept = path.parent == root / DECIDED
+        try:
+            value = _value(path)
+        except _UnreadError as error:
+            value, problem = None, str(error)
+        else:
+            key = digest.of(value)
+            problem = f"it has the digest {key[:_DIGITS]}: it was edited, or has another's name"
+            if isinstance(value, dict) and value.get("format") == FORMAT:
+                found[key] = read(GateReport, value)
+            elif key == path.stem:
+                problem = "it is no report of a gate"
+            if key == path.stem and key in found:
+                continue
+        if kept:
+            message = f"the report of a decision is kept here under its digest, and {problem}"
+            findings.append(finding("evidence-broken", path.relative_to(root).as_posix(), message, _RESTORE))
+    return AtHand(found, tuple(findings))
+
+
+class _UnreadError(Exception):
+    """Why a file holds nothing that can be looked at."""
+
+
+def _value(path: Path) -> digest.JSON:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise _UnreadError(f"it is larger than {_LARGEST >> 20} MiB")
+        return digest.loads(read_regular(path)).value
+    except (OSError, IrregularFileError) as error:
+        raise _UnreadError(f"it cannot be read: {why_unread(error)[0]}") from None
+    except digest.NotJSONError as error:
+        raise _UnreadError(f"it is no JSON value: {error}") from None
