@@ -281,14 +281,15 @@ def distinct_harnesses(fingerprints: Iterable[str | None], incumbent: str) -> in
     return len({*fingerprints} - {None, incumbent})
 
 
-def distinct_models(attempts: Iterable[Attempt], incumbent: Model) -> int:
+def distinct_models(models: Iterable[Model], incumbent: Model) -> int:
     """Return how many models other than the incumbent made evaluation traces.
 
     Args:
-        attempts: evaluation traces of any pairs.
+        models: the model of each trace; one without a name is none that is known.
         incumbent: the accepted model; a member that is None does not tell it from another.
     """
     return sum(
         any(claimed is not None and claimed != member for claimed, member in zip(incumbent, model, strict=True))
-        for model in {one.model for one in attempts}
+        for model in set(models)
+        if model.name is not None
     )
