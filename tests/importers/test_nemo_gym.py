@@ -185,6 +185,10 @@ def test_task_and_rollout_are_the_key_of_a_run() -> None:
             {"status": "error", "reward": 0, "rule": "mask_sample"},
         ),
         (
+            {"_ng_failure_class": "judge_failed", "reward": 0.0, "terminal_state": "complete"},
+            {"status": "error", "reward": 0.0, "rule": "_ng_failure_class", "termination": "judge_failed"},
+        ),
+        (
             {"error_kind": "sandbox"},
             {"status": "error", "reward": 1.0, "rule": "error_kind", "termination": "sandbox"},
         ),

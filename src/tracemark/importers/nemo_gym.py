@@ -57,6 +57,7 @@ SUCCESS = (
         "`error_kind` of the row, `error` of the response: anything but null, false or empty",
         "error, whatever the reward",
     ),
+    ("`_ng_failure_class` of the row: what the producer files apart, such as `judge_failed`", "error"),
     ("`mask_sample` of the row or of its `instance_config`: true", "error"),
     ("`reward`, beyond ingest.success_reward", "unknown, with a finding"),
     ("`reward`", "by reward: success at ingest.success_reward, else failure"),
@@ -72,7 +73,10 @@ MEMBERS = (
     ("`temperature`, `top_p`, limits and choices of the request that are not null", "run.sampling"),
     ("`agent_ref.name`", "agent.name"),
     ("`tools` of the request", "agent.tool_definitions"),
-    ("`terminal_state`, else `error_kind`, else why the response is incomplete", "outcome.termination"),
+    (
+        "`_ng_failure_class`, else `terminal_state`, else `error_kind`, else why the response is incomplete",
+        "outcome.termination",
+    ),
     ("`usage` and `created_at` of a response with one reply", "the step's metrics and time"),
 )
 """What goes to a place of its own; all else is kept in `extra`."""
@@ -260,10 +264,13 @@ def _outcome(rest: dict[str, Any], response: Mapping[str, Any], context: Context
         outcome |= {"status": "error", "rule": "error_kind"}
     elif response.get("error"):
         outcome |= {"status": "error", "rule": "response.error"}
+    elif rest.get("_ng_failure_class"):
+        # its reward of 0 stands for a verdict that nobody gave
+        outcome |= {"status": "error", "rule": "_ng_failure_class"}
     elif rest.get("mask_sample") is True or mapping(rest.get("instance_config")).get("mask_sample") is True:
         outcome |= {"status": "error", "rule": "mask_sample"}
     incomplete = mapping(response.get("incomplete_details")).get("reason")
-    for ended in (rest.get("terminal_state"), rest.get("error_kind"), incomplete):
+    for ended in (*map(rest.get, ("_ng_failure_class", "terminal_state", "error_kind")), incomplete):
         if isinstance(ended, str) and ended:
             outcome["termination"] = ended
             break
