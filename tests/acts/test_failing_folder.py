@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracemark.acts import failing_export
-from tracemark.durable import lock
-from tracemark.errors import LockedError, UsageError
+from tracemark.acts import failing_export, folder_swap
+from tracemark.errors import UsageError
 
 from .conftest import Shop
 from .failed_runs import clusters, content, export, failed, manifest, reject, rows, shop_of_failures
@@ -74,8 +75,8 @@ def test_a_log_for_which_there_is_no_room_leaves_the_earlier_one_as_it_was(
     failures.ingest([failed("f-9", "Error: order o-9 is locked")], name="one-more")
     whole = shutil.copyfile
 
-    def full(source: Path, target: Path, **options: Any) -> Any:
-        if target.name == ".quarantine.jsonl.tmp":
+    def full(source: str, target: str, **options: Any) -> Any:
+        if Path(target).name == "quarantine.jsonl":
             raise OSError(28, "No space left on device")
         return whole(source, target, **options)
 
@@ -86,50 +87,63 @@ def test_a_log_for_which_there_is_no_room_leaves_the_earlier_one_as_it_was(
         assert content(folder) == before
         with pytest.raises(OSError, match="No space"):
             export(failures, "another")
-    # a folder without a manifest would be somebody else's
-    assert manifest(failures.root / "another")["complete"] is False
+    assert not (failures.root / "another").exists()
+    assert not list(failures.root.glob(".*.tmp"))
     export(failures)
     assert len(rows(folder)) == 6
     export(failures, "another")
     assert content(failures.root / "another") == content(folder)
 
 
-def test_a_log_that_was_cut_short_says_so_and_is_replaced(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_replaced_as_a_whole(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     export(failures)
     folder = failures.root / "failures"
     before = content(folder)
-    whole = Path.rename
+    failures.ingest([failed("f-9", "Error: order o-9 is locked")], name="one-more")
+    real, seen = folder_swap._exchanged, []
 
-    def dies(path: Path, target: Path) -> Path:
-        if path.name == ".failures.jsonl.tmp":
-            raise KeyboardInterrupt
-        return whole(path, target)
+    def looked_at(new: Path, place: Path) -> bool:
+        seen.extend([content(place), content(new)])
+        return real(new, place)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", dies)
-        with pytest.raises(KeyboardInterrupt):
-            export(failures)
-    assert manifest(folder)["complete"] is False
-    (folder / ".manifest.json.abc.tmp").write_bytes(b"{")
-    kept = failures.root / "kept"
-    kept.mkdir()
-    (kept / "notes.md").write_text("mine")
-    (folder / ".candidates.tmp").symlink_to(kept)
-    export(failures)
-    assert content(folder) == before
-    assert (kept / "notes.md").read_text() == "mine"
+        patch.setattr(folder_swap, "_exchanged", looked_at)
+        export(failures)
+    assert seen == [before, content(folder)]
+    assert len(rows(folder)) == 6
 
 
-def test_two_logs_are_never_put_in_their_place_at_once(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_written_where_a_link_leads(failures: Shop) -> None:
+    (failures.root / "far").mkdir()
+    (failures.root / "log").symlink_to("far/log")
+    for _ in range(2):
+        export(failures, "log")
+        assert (failures.root / "log").is_symlink()
+        assert manifest(failures.root / "far" / "log")["logs"]
+    assert sorted(path.name for path in (failures.root / "far").iterdir()) == ["log"]
+
+
+def test_a_folder_that_cannot_be_replaced_is_refused(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     export(failures)
     before = content(failures.root / "failures")
-    failures.ingest([failed("f-9", "Error: order o-9 is locked")], name="one-more")
-    monkeypatch.setenv("TRACEMARK_LOCK_WAIT", "0")
-    with lock(failures.root / ".tracemark" / "failures.lock"), pytest.raises(LockedError):
-        export(failures)
+    with monkeypatch.context() as patch:
+        patch.chdir(failures.root / "failures" / "clusters")
+        with pytest.raises(UsageError, match="runs in that folder"):
+            export(failures)
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "ismount", lambda path: Path(path).name == "failures")
+        with pytest.raises(UsageError, match="mounted"):
+            export(failures)
+    with monkeypatch.context() as patch:
+
+        def fixed(one: Path, other: Path) -> bool:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+        patch.setattr(folder_swap, "_exchanged", fixed)
+        with pytest.raises(UsageError, match="cannot be replaced: Invalid cross-device link"):
+            export(failures)
     assert content(failures.root / "failures") == before
-    export(failures)
-    assert len(rows(failures.root / "failures")) == 6
+    assert not list(failures.root.glob(".failures*"))
 
 
 def test_what_came_into_the_folder_meanwhile_is_never_replaced(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,4 +159,24 @@ def test_what_came_into_the_folder_meanwhile_is_never_replaced(failures: Shop, m
     with pytest.raises(UsageError, match=r"clusters/notes\.md"):
         export(failures)
     assert (folder / "clusters" / "notes.md").read_text() == "mine"
-    assert manifest(folder)["complete"] is True
+
+
+def test_what_comes_in_while_the_log_is_put_in_its_place_is_kept(
+    failures: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(failures)
+    folder = failures.root / "failures"
+    before = content(folder)
+    real = folder_swap._exchanged
+
+    def meanwhile(new: Path, place: Path) -> bool:
+        (folder / "clusters" / "notes.md").write_text("mine")
+        return real(new, place)
+
+    monkeypatch.setattr(folder_swap, "_exchanged", meanwhile)
+    with pytest.raises(UsageError, match=r"in its place, but .* clusters/notes\.md") as refused:
+        export(failures)
+    (kept,) = failures.root.glob("failures.kept-*")
+    assert kept.name in str(refused.value.hint)
+    assert content(kept / "new") == before | {"clusters/notes.md": b"mine"}
+    assert content(folder) == before

@@ -165,7 +165,7 @@ STATES: list[Callable[[Path], None]] = [
     pins_that_cannot_be_read,
     temporaries_that_are_a_link,
 ]
-LOCKS = ["ledger.lock", "decisions.lock", "failures.lock", "tmp.lock", "locks/catch-up", "locks/catalogue"]
+LOCKS = ["ledger.lock", "decisions.lock", "tmp.lock", "locks/catch-up", "locks/catalogue"]
 
 
 def test_every_command_is_called() -> None:

@@ -71,11 +71,6 @@ def retract(corpus: Tracemark) -> list[str]:
     return ["retract", corpus.traces()[0]["trace_id"], "--reason", "a customer asked for it"]
 
 
-def export_failures(corpus: Tracemark) -> list[str]:
-    assert corpus.run(*accept(corpus)).code == 0
-    return ["failures", "export", "--out", str(corpus.root / "failures")]
-
-
 def list_without_a_catalogue(corpus: Tracemark) -> list[str]:
     (corpus.root / ".tracemark" / "catalogue.db").unlink()
     return ["traces", "list"]
@@ -91,7 +86,6 @@ def reindex(_: Tracemark) -> list[str]:
         ("tmp.lock", ingest_more),
         ("ledger.lock", accept),
         ("decisions.lock", retract),
-        ("failures.lock", export_failures),
         ("locks/catalogue", list_without_a_catalogue),
         ("locks/catch-up", reindex),
     ],

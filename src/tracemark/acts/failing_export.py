@@ -5,7 +5,8 @@ Invariants:
 - no trace of a success is in any file, whatever a condition says, so the log and a training set have none in common;
 - no task of the evaluation set is in any file: such traces are never routed, and what was written is read again before
   anything is put in its place;
-- a log that is refused, or breaks off before it is whole, leaves an earlier one as it was;
+- a log that is refused, or breaks off before it is whole, leaves an earlier one as it was; the earlier one or the new
+  one is in place, whole, whatever kills the command (`folder_swap`);
 - every stored trace is counted once, and the same store, conditions and decisions give the same bytes.
 """
 
@@ -45,8 +46,6 @@ from tracemark.store.store import Store
 
 VERSION = "1"
 """Version of the exporter; another one may write other rows of the same traces."""
-
-_LOCK = "failures.lock"
 
 _OPEN = 128
 """How many files of rows are open at once."""
@@ -88,11 +87,11 @@ def export(root: Path, out: Path) -> FailureExport:
     Raises:
         ExportRefusedError: when no harness is accepted, when it is open which one is, when the evaluation set is not
             the one that was frozen, or when a task of it would be in the log.
-        UsageError: when `out` holds something else than a failure log, or lies where the corpus keeps what it reads.
+        UsageError: when `out` holds something else than a failure log, or something else comes into it meanwhile; when
+            it cannot be replaced, or lies where the corpus keeps what it reads.
         ParamsError: when the conditions are not usable.
         NotPulledError: when data that dvc.lock pins is not on disk.
         IntegrityError: when a trace that must be read is damaged or is not what the catalogue says of it.
-        LockedError: when another process that writes a log does not come to an end.
     """
     require_elsewhere(root, out, "failures")
     folders.require_own(out)
@@ -111,7 +110,7 @@ def export(root: Path, out: Path) -> FailureExport:
         for log in made:
             _require_no_leak(corpus, staged, log.folder)
         manifest = _manifest(corpus, (store, asking), (staged, made), result)
-        folders.put(staged, out, manifest, store.layout.private / _LOCK)
+        folders.put(staged, out, manifest)
         beside = unmatched(corpus.params.evaluation, store.tasks(), corpus.params.evaluation_file)
         return _report(out, manifest, (*store.findings, *beside))
 
@@ -230,7 +229,6 @@ def _manifest(
     params = corpus.params
     names = [f"{log.folder}/{name}".removeprefix("./") for log in made for name in (folders.OVERVIEW, *folders.ROWS)]
     return FailureLog(
-        complete=True,
         exporter=Exporter(name="failures", version=VERSION, tracemark=__version__),
         logs=list(made),
         counts=FailureCounts(

@@ -1,14 +1,14 @@
 """The folder of a failure log: what in it is a log's own, and how a new log takes the place of an earlier one.
 
 Invariants:
-- the manifest is there before anything else is, so a folder without one is no log's; while files are put in their place
-  it says that they are not complete, and it is written again last;
-- what no log writes is never replaced or removed, what came into the folder while the log was made neither;
-- one process at a time puts a log of a corpus in its place, so what lies there is of one log.
+- a log is put in its place as a whole (`folder_swap`), so what lies there is of one log, whoever writes there and
+  whatever kills it; a folder without a manifest is no log's;
+- what no log writes is never replaced or removed, what came into the folder while the log was made neither.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -18,7 +18,8 @@ from pathlib import Path
 
 from tracemark import digest
 from tracemark.acts.failing_job import FAILURES, FILES
-from tracemark.durable import lock, make_folder, read_regular, sync_folder, write_atomic
+from tracemark.acts.folder_swap import replace
+from tracemark.durable import make_folder, read_regular, write_atomic
 from tracemark.errors import IrregularFileError, UsageError
 from tracemark.model.failure_log import FORMAT, FailureLog
 
@@ -38,11 +39,11 @@ ROWS = (FAILURES, *sorted(set(FILES.values()) - {FAILURES}))
 """The files with a row for each trace."""
 
 _FORMATS = FORMAT.rpartition("/")[0] + "/"
-_TOP = (OVERVIEW, *ROWS, CLUSTERS, CANDIDATES)
 _OF_A_LOG = "|".join([*map(re.escape, (OVERVIEW, *ROWS)), rf"{CLUSTERS}/[0-9a-f]{{64}}\.json"])
 _OWN = re.compile(rf"{re.escape(NAME)}|(?:{CANDIDATES}/[0-9a-f]{{16}}/)?(?:{_OF_A_LOG})")
 _FOLDER = re.compile(rf"(?:{CANDIDATES}(?:/[0-9a-f]{{16}}(?:/{CLUSTERS})?)?|{CLUSTERS})")
 _SHOWN = 5
+_FIXED = (errno.EBUSY, errno.EXDEV)
 
 
 def candidate_folder(fingerprint: str) -> str:
@@ -66,10 +67,15 @@ def require_own(out: Path) -> None:
         return
     if not out.is_dir():
         raise UsageError("not a folder", where=str(out), hint="name a new folder")
+    if os.path.ismount(out):
+        message = "another file system is mounted there, so the folder cannot be replaced"
+        raise UsageError(message, where=str(out), hint="name a folder in it")
+    if _works_in(out):
+        message = "the command runs in that folder, which is replaced as a whole"
+        raise UsageError(message, where=str(out), hint="run it elsewhere: its place would be gone")
     others = strangers(out)
     if others:
-        shown = ", ".join(others[:_SHOWN]) + (", …" if len(others) > _SHOWN else "")
-        message = f"the folder holds what is no part of a failure log: {shown}"
+        message = f"the folder holds what is no part of a failure log: {_few(others)}"
         raise UsageError(message, where=str(out), hint="name a new folder")
 
 
@@ -87,47 +93,39 @@ def strangers(folder: Path) -> list[str]:
     return sorted(_strange(folder))
 
 
-def put(staged: Path, out: Path, manifest: FailureLog, held: Path) -> None:
+def put(staged: Path, out: Path, manifest: FailureLog) -> None:
     """Put a log that is written in its place, and an earlier one out of it.
 
-    Where there is no room for it, an earlier one stays as it was.
-
     Args:
-        staged: a folder with the files of the log, its manifest apart.
+        staged: a folder with the files of the log, its manifest apart; on whatever filesystem.
         out: the folder of the log.
-        manifest: of the log, `complete`.
-        held: the lock file of the corpus, which two that write a log must not hold at once.
+        manifest: of the log.
 
     Raises:
-        UsageError: when something came into the folder meanwhile that is no part of a log.
-        LockedError: when another process does not give the lock back.
+        UsageError: when the folder cannot be replaced, or something came into it meanwhile that is no part of a log.
         OSError: when something cannot be written.
     """
-    unfinished = encode(manifest.model_copy(update={"complete": False, "files": {}}))
-    with lock(held, blocking=True):
-        require_own(out)
-        if not (out / NAME).exists():
-            write_atomic(out / NAME, unfinished)
-        for leftover in [*map(out.joinpath, map(_unfinished, _TOP)), *filter(_is_cut_short, out.iterdir())]:
-            _remove(leftover)
-        there = [name for name in _TOP if (staged / name).exists()]
-        try:
-            for name in there:
-                copy = shutil.copytree if (staged / name).is_dir() else shutil.copyfile
-                copy(staged / name, out / _unfinished(name))
-            # syncing each of ten thousand files would take most of the time
-            os.sync()
-            write_atomic(out / NAME, unfinished)
-        except BaseException:
-            for name in there:
-                _remove(out / _unfinished(name))
+
+    def fill(new: Path) -> None:
+        shutil.copytree(staged, new, copy_function=shutil.copyfile, dirs_exist_ok=True)
+        write_atomic(new / NAME, encode(manifest))
+
+    # a link stays one: what it leads to is replaced
+    place = Path(os.path.realpath(out))
+    try:
+        kept = replace(place, fill, lambda: require_own(out), _strange)
+    except OSError as error:
+        if error.errno not in _FIXED:
             raise
-        for name in _TOP:
-            _remove(out / name)
-        for name in there:
-            (out / _unfinished(name)).rename(out / name)
-        sync_folder(out)
-        write_atomic(out / NAME, encode(manifest))
+        message = f"the folder cannot be replaced: {error.strerror}"
+        raise UsageError(message, where=str(out), hint="name a folder in it, or a new one") from None
+    if kept is not None:
+        found = sorted(name for earlier in kept.iterdir() if earlier.is_dir() for name in _strange(earlier))
+        raise UsageError(
+            f"the log is in its place, but something else came into the folder meanwhile: {_few(found)}",
+            where=str(out),
+            hint=f"nothing of it was removed: it is in {kept.name}, beside the log, with the earlier one",
+        )
 
 
 def make(staged: Path, folder: str) -> Path:
@@ -137,24 +135,9 @@ def make(staged: Path, folder: str) -> Path:
     return path
 
 
-def _unfinished(name: str) -> str:
-    return f".{name}.tmp"
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def _strange(folder: Path) -> Iterator[str]:
-    unfinished = frozenset(map(_unfinished, _TOP))
     for path, inner, names in os.walk(folder):
         place = Path(path).relative_to(folder)
-        if place == Path():
-            inner[:] = [name for name in inner if name not in unfinished]
-            names = [name for name in names if name not in unfinished and not _is_cut_short(folder / name)]
         for name in [*inner, *names]:
             whole = (place / name).as_posix()
             link = (folder / whole).is_symlink()
@@ -163,9 +146,15 @@ def _strange(folder: Path) -> Iterator[str]:
         inner[:] = [name for name in inner if _FOLDER.fullmatch((place / name).as_posix())]
 
 
-def _is_cut_short(path: Path) -> bool:
-    """Return whether a file is what writing the manifest left behind when it was cut short."""
-    return path.name.startswith(f".{NAME}.") and path.suffix == ".tmp" and not path.is_dir()
+def _works_in(folder: Path) -> bool:
+    try:
+        return Path.cwd().is_relative_to(os.path.realpath(folder))
+    except FileNotFoundError:
+        return False
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
 
 
 def _is_manifest(path: Path) -> bool:

@@ -82,8 +82,6 @@ class FailureLog(Value):
 
     format: Literal["tracemark/failure-log/1"] = "tracemark/failure-log/1"
     """Always `tracemark/failure-log/1`."""
-    complete: bool
-    """False while the files are being put in their place, and for ever when that was cut short."""
     exporter: Exporter
     """What wrote it."""
     logs: list[LogOf]
