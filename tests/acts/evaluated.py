@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracemark.acts import gating, installing, pairs
+from tracemark.acts import gating, ingest, installing, pairs
 from tracemark.acts.corpus import open_store
 from tracemark.store.selection import Selection
 
@@ -57,6 +57,12 @@ class Bench(Shop):
     def store(self, harness: str | None, made: Sequence[dict[str, Any]]) -> None:
         count = len(list((self.root / "inbox").iterdir()))
         self.ingest(made, harness, f"evaluation-{count}")
+
+    def store_text(self, harness: str, text: str) -> None:
+        """Store runs as they are written, be it no JSON that `store` could write."""
+        path = self.root / "inbox" / "written.jsonl"
+        path.write_text(text + "\n")
+        ingest.ingest(self.root, [path], ingest.IngestOptions(harness=harness))
 
     def gate(self, candidate: str = "desk_b", model: str | None = None, out: Path | None = None) -> gating.GateAnswer:
         return gating.gate_harness(self.root, candidate, model, out)

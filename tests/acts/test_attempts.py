@@ -76,7 +76,14 @@ def test_the_model_half_is_all_that_a_run_says_of_its_model() -> None:
         "sampling": {"top_p": 1, "temperature": 0.5, "seed": 7},
     }
     assert model_of(run) == Model("m", "1", "t", "o", "s", '{"temperature":0.5,"top_p":1}')
-    assert model_of({}) == model_of({"sampling": {}}) == model_of({"sampling": {"seed": 7}}) == Model()
+    empty = dict.fromkeys(run["model"], "")
+    assert (
+        model_of({"model": empty})
+        == model_of({})
+        == model_of({"sampling": {}})
+        == model_of({"sampling": {"seed": 7}})
+        == Model()
+    )
 
 
 def shown(recorded: Model, *names: str | None, **more: Any) -> Shown | None:

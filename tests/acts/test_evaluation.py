@@ -159,6 +159,13 @@ def test_a_trace_of_which_nobody_says_the_attempt_is_still_an_attempt(bench: Ben
     assert (attempt.attempt, attempt.model) == (None, Model("q"))
 
 
+def test_an_empty_text_says_nothing_of_attempt_and_grader(bench: Bench) -> None:
+    graders = ({"name": "", "version": "1"}, {"name": "shop", "version": ""})
+    bench.store("desk_b", [run("e-0", "desk_b", "q", "", "success", said=f"By {one}.", grader=one) for one in graders])
+    found = cell(bench, model="q")[0].attempts
+    assert {(one.attempt, one.grader) for one in found} == {(None, None), (None, ("shop", None))}
+
+
 def test_a_cell_of_nothing_claims_what_the_label_says(bench: Bench) -> None:
     made, _ = cell(bench, model="who@7")
     assert made.pair.model == named_model("who@7") == Model("who", "7")

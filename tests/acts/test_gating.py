@@ -444,6 +444,40 @@ def test_a_cost_that_one_run_does_not_know_is_withheld(bench: Bench) -> None:
     assert cost["value"] is None
 
 
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("1" + "0" * 400, "is unknown"),
+        ("NaN", "is unknown"),
+        ("1e999", "is unknown"),
+        ("true", "is unknown"),
+        ("-0.5", "is no number of 0 or more"),
+    ],
+)
+def test_a_cost_that_is_no_number_of_dollars_is_withheld_and_meets_no_condition(
+    bench: Bench, written: str, why: str
+) -> None:
+    first, *others = (json.dumps(one) for one in runs("desk_a", "m@3", ALL))
+    assert '"total_cost_usd": 0.01' in first
+    first = first.replace('"total_cost_usd": 0.01', f'"total_cost_usd": {written}')
+    bench.store_text("desk_a", "\n".join([first, *others]))
+    bench.set(("cost_not_above: false", "cost_not_above: true"))
+    answer = gating.gate_model(bench.root, "m@3")
+    figures = answer.report["measured"]["candidate"]
+    for name in ("cost", "cost_per_success", "cost_per_reliable_task"):
+        assert figures[name] == {"value": None, "withheld": f"the cost of 1 of 16 attempts {why}"}
+    (condition,) = answer.report["measured"]["conditions"]
+    assert (condition["met"], answer.verdict) == (False, "reject")
+
+
+@pytest.mark.parametrize("attempt", [10**30, "01", "a\nb/../c", -1])
+def test_any_number_or_text_tells_an_attempt_from_the_others(bench: Bench, attempt: int | str) -> None:
+    made = [run(task, "desk_a", "m@3", at, "success") for task in TASKS for at in (0, attempt)]
+    bench.store("desk_a", made)
+    answer = gating.gate_model(bench.root, "m@3")
+    assert (answer.verdict, answer.report["measured"]["attempts"]) == ("accept", 2)
+
+
 def test_a_set_of_one_task_is_judged_and_cannot_be_significant(bench: Bench) -> None:
     bench.tasks("e-7")
     bench.freeze()

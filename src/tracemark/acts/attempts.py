@@ -70,7 +70,8 @@ def _attempt(
     return Attempt(
         trace=state.trace_id,
         task=str(qualified(state.row.task, state.row.domain)),
-        attempt=state.row.attempt,
+        # an empty text says nothing
+        attempt=None if state.row.attempt == "" else state.row.attempt,
         status=state.row.status,
         grader=_grader(outcome),
         cost=cost_of(value["trajectory"]),
@@ -191,8 +192,11 @@ def _number(value: Any) -> float | None:
 
 
 def _text(value: Any) -> str | None:
-    """Return a text as the catalogue holds it, so that what is asked for by a name of there is the one of here."""
-    return storable(value) if isinstance(value, str) else None
+    """Return a text as the catalogue holds it, so that what is asked for by a name of there is the one of here.
+
+    An empty one says nothing.
+    """
+    return storable(value) if isinstance(value, str) and value else None
 
 
 def _grader(outcome: Mapping[str, Any]) -> tuple[str, str | None] | None:
