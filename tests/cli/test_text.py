@@ -6,7 +6,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemark.cli.text import cut, to_json, visible, visible_block, width
+from tracemark.cli.text import cut, to_json, width
+from tracemark.hidden import visible, visible_block
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 JSON_VALUES = st.recursive(
@@ -49,6 +50,8 @@ def test_escapes_have_the_form_that_programmers_know() -> None:
 
 def test_letters_without_ink_are_shown_as_escapes() -> None:
     assert visible("a\u3164b\u2800c\U000e0101") == r"a\u3164b\u2800c\U000e0101"
+    assert visible("a\ufe00b\ufe0ec") == r"a\ufe00b\ufe0ec"
+    assert visible("\u26a0\ufe0f") == "\u26a0\ufe0f"
 
 
 @given(JSON_VALUES)

@@ -13,9 +13,10 @@ from typing import Any, TextIO
 
 from tracemark.acts.failing import ClusterShown, FailureList, TraceRouted
 from tracemark.cli.layout import brief, cell, label, write_padded, write_report
-from tracemark.cli.text import cut, visible_block, width
+from tracemark.cli.text import cut, width
 from tracemark.cli.trace_table import COLUMNS
 from tracemark.findings import Report
+from tracemark.hidden import visible_block
 
 _GAP = 2
 _LEAST = 24

@@ -8,8 +8,8 @@ from typing import Any, TextIO
 from tracemark.acts.gating import AttributeAnswer, GateAnswer
 from tracemark.acts.installing import InstallAnswer
 from tracemark.cli.layout import write_rows
-from tracemark.cli.text import visible
 from tracemark.findings import Report
+from tracemark.hidden import visible
 
 _SHORT = 12
 _DECIDED = {

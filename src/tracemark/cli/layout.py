@@ -15,7 +15,8 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
-from tracemark.cli.text import to_json, visible, visible_block, width
+from tracemark.cli.text import to_json, width
+from tracemark.hidden import visible, visible_block
 
 Row = Mapping[str, Any]
 _GAP = "  "

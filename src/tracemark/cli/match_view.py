@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from tracemark.cli.layout import brief, write_rows
-from tracemark.cli.text import visible
 from tracemark.findings import Report
+from tracemark.hidden import visible
 
 _SHOWN = 20
 _DIGEST = 12

@@ -15,9 +15,10 @@ from typing import Any, TextIO
 
 from tracemark.cli.arguments import Output
 from tracemark.cli.layout import label, write_report, write_rows
-from tracemark.cli.text import to_json, visible
+from tracemark.cli.text import to_json
 from tracemark.errors import LISTED, TracemarkError
 from tracemark.findings import Finding, Report, Severity
+from tracemark.hidden import visible
 
 _SHOWN = 20
 """How many findings of one code are worded; the rest is counted, and JSON has them all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracemark.acts.planning import PlanReport
-from tracemark.cli.text import visible
+from tracemark.hidden import visible
 
 
 def about(report: PlanReport) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from tracemark.cli.layout import agent_in_words, write_report
-from tracemark.cli.text import to_json, visible, visible_block
+from tracemark.cli.text import to_json
 from tracemark.findings import Report
+from tracemark.hidden import visible, visible_block
 
 _MARGIN = "  "
 

@@ -17,6 +17,7 @@ from typing import Any
 from tracemark.failures.cluster import Cluster, Clusters
 from tracemark.failures.events import read
 from tracemark.failures.route import Routing, Span, failures_of
+from tracemark.hidden import visible
 from tracemark.importers.content import text_of
 
 FORMAT = "tracemark/failures/1"
@@ -25,10 +26,6 @@ FORMAT = "tracemark/failures/1"
 LONGEST_TEXT = 20_000
 """Characters kept of one text of an example, of a longer one the beginning and the end."""
 
-# fillers that count as letters, a blank pattern, a joiner, and selectors that can carry hidden bytes
-_FILLERS = frozenset(
-    map(chr, [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0xE0100, 0xE01F0)])
-)
 _EACH = (
     "Each cluster is the earliest failure of its runs that was not recovered, and has a file of its own: "
     "`clusters/ID.json`."
@@ -183,16 +180,6 @@ def overview(title: str, clusters: Clusters, counts: Mapping[tuple[str, str], in
             "",
         ]
     return "\n".join(lines)
-
-
-def visible(text: str) -> str:
-    r"""Return `text` on one line, with every character that does not show itself as an escape (`\n`, `\u202e`)."""
-    if text.isprintable() and _FILLERS.isdisjoint(text):
-        return text
-    return "".join(
-        letter if letter.isprintable() and letter not in _FILLERS else letter.encode("unicode_escape").decode("ascii")
-        for letter in text
-    )
 
 
 def _overview_row(cluster: Cluster, clusters: Clusters) -> str:
