@@ -10,7 +10,7 @@ import pytest
 from tests.gates.evaluations import BASE, NEW, OLD, TUNED, attempts, cell, changed, of
 from tracemark.errors import UsageError
 from tracemark.gates.attribution import Attribution, Effects, Four, attribute, student_quantile, summed
-from tracemark.gates.refusal import Reason
+from tracemark.gates.refusal import Reason, Rerun
 from tracemark.gates.terms import Half, Terms
 
 TERMS = Terms(Half.MODEL)
@@ -39,15 +39,28 @@ def test_the_published_example() -> None:
 
 
 def test_an_interval_is_students_over_the_tasks() -> None:
-    before, after = {"a": 0, "b": 2, "c": 4}, {"a": 3, "b": 2, "c": 3}
+    before = {"a": 0, "b": 2, "c": 4, "d": 2, "e": 2, "f": 2}
+    after = {**before, "a": 3, "c": 3}
     found = effects(attribute(four(before, after, before, before, 4), TERMS))
-    differences = [0.75, 0.0, -0.25]
-    half = 4.302652729749464 * stdev(differences) * 3**0.5
+    differences = [0.75, 0.0, -0.25, 0.0, 0.0, 0.0]
+    half = 2.570581835636314 * stdev(differences) * 6**0.5
     assert found.harness.value == pytest.approx(0.5)
     assert found.harness.interval == pytest.approx((0.5 - half, 0.5 + half))
     # an interval of one number would claim to be certain
     assert found.model_under_old.interval is None
-    assert found.model_under_old.withheld == "all tasks differ by the same"
+    assert found.model_under_old.withheld == "no task's score differs"
+
+
+def test_an_interval_holds_no_effect_that_so_many_tasks_cannot_have() -> None:
+    before = dict.fromkeys("abcdefg", 0)
+    found = effects(attribute(four(before, {**before, "a": 2, "b": 2}, before, dict.fromkeys(before, 2), 2), TERMS))
+    # of seven tasks all but two go up under the new model, five tasks ± 2.447 · 0.488 · √7 = 3.16
+    assert found.model_under_new.value == 5
+    assert found.model_under_new.interval == pytest.approx((1.842, 7.0), abs=0.001)
+    # the interaction of a task can be two
+    assert found.interaction.interval == pytest.approx((1.842, 8.158), abs=0.001)
+    assert summed([-1.0, -1.0, 0.0], 0.99).interval == pytest.approx((-3.0, 3.0))
+    assert summed([-2.0, -2.0, 0.0], 0.99, 2.0).interval == pytest.approx((-6.0, 6.0))
 
 
 def test_an_interaction_is_what_the_model_can_only_under_one_harness() -> None:
@@ -105,6 +118,19 @@ def test_students_quantiles_are_those_of_the_tables(freedom: int, value: float) 
     assert student_quantile(0.975, freedom) == pytest.approx(value, abs=1e-9)
 
 
+def test_what_a_pair_lacks_is_listed_once_however_many_comparisons_it_is_in() -> None:
+    each = {"desk/a": 1, "desk/b": 2}
+    cells = four(each, each, each, each, 2)
+    made = [one for one in cells.model.attempts if (one.task, one.attempt) != ("desk/a", 1)]
+    waits = changed(made, "desk/b", 0, status="unknown")
+    (trace,) = (one.trace for one in waits if one.status == "unknown")
+    found = attribute(cells._replace(model=of(waits, OLD, TUNED)), Terms(Half.MODEL, attempts=2))
+    (refusal,) = found.refusals
+    assert refusal.rerun == (Rerun("new model", "desk/a", 1, None),)
+    assert refusal.traces == (trace,)
+    assert refusal.message.startswith("the new model lacks 1 attempt at 1 task ('desk/a')")
+
+
 def test_a_level_that_is_none_is_refused() -> None:
     with pytest.raises(UsageError):
         summed([1.0, 2.0], 1.0)
@@ -114,3 +140,4 @@ def test_tasks_that_differ_by_the_same_but_for_the_last_digit_show_no_spread() -
     effect = summed([one / 10 - (one - 1) / 10 for one in range(1, 6)], 0.95)
     assert effect.interval is None
     assert effect.withheld == "all tasks differ by the same"
+    assert summed([0.1 + 0.2 - 0.3, 0.0], 0.95).withheld == "no task's score differs"

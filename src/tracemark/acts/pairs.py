@@ -306,7 +306,9 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
         entry = chain.append(
             root / chain.NAME, corpus.chain, chain.Draft(Kind.FREEZE, subject, reason, evidence), clock
         )
-        tasks, findings = stored_tasks(Layout(root))
+        layout = Layout(root)
+        # before anything is stored there is no catalogue either, and nobody need be told
+        tasks, findings = stored_tasks(layout) if any(layout.segments.glob("*")) else (set(), [])
         notes = [*released(corpus), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
         notes += freeze_notes(read.evaluation, tasks, read.evaluation_file)
     previous = before.decision.subject["tasks"] if before is not None else None
