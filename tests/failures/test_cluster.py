@@ -192,6 +192,17 @@ class TestMemory:
         )[:10]
 
 
+def test_a_name_of_any_length_is_one_task_and_takes_little_room() -> None:
+    long = "d/" + "x" * 100_000
+    found = counted([seen(0, task=long + "a"), seen(1, task=long + "b"), seen(2, task=long + "a")])
+    (cluster,) = found
+    assert (cluster.traces, cluster.task_count) == (3, 2)
+    names = [name for _, name in cluster.tasks]
+    assert max(map(len, names)) < module.LONGEST_TASK + 100
+    assert all(name.startswith("d/xxx") and "cut" in name for name in names)
+    assert len(set(names)) == 2
+
+
 def test_a_cluster_is_a_value() -> None:
     (found,) = counted([seen(1)])
     assert isinstance(found, Cluster)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.failures.runs import bash, call, line, says
 from tracemark.failures import log
-from tracemark.failures.cluster import Clusters, Sighting, sighting
+from tracemark.failures.cluster import TASKS, Clusters, Sighting, sighting
 from tracemark.failures.conditions import shipped
 from tracemark.failures.route import Routing, route
 
@@ -35,6 +35,14 @@ class TestRows:
         assert [span["step"] for span in row["recovered"]] == [2]
         assert (row["trace"], row["cluster"], row["harness"], row["task"]) == ("id", "cluster", "tm1:a", "t")
         assert (row["condition"], row["side"], row["destination"]) == ("not-recovered", "model", "model-training")
+
+    def test_a_row_stays_short_and_counts_what_it_leaves_out(self) -> None:
+        again = (bash(f"make {number}", f"Error: no {number}", 2) for number in range(500))
+        stored, routing = routed(*again, bash("make", "ok", 0))
+        row = log.row("id", stored, "tm1:a", routing, "cluster")
+        assert (len(routing.recovered), row["recovered_calls"]) == (500, 500)
+        assert [span["step"] for span in row["recovered"]] == list(range(2, 2 + log.RECOVERED))
+        assert len(log.to_json(row)) < 10_000
 
     def test_json_is_ascii_on_one_line_and_gives_the_text_back(self) -> None:
         written = log.to_json({"text": EVIL})
@@ -145,6 +153,33 @@ class TestOverview:
     def test_what_does_not_show_itself_is_an_escape(self) -> None:
         text = log.overview("h", collection("a\u202e\ud800\u3164\ufe01\U000e0101é 中"), {})
         assert r"`a\u202e\ud800\u3164\ufe01\U000e0101é 中`" in text
+
+    def test_a_bar_ends_no_cell_and_is_one_elsewhere(self) -> None:
+        found = Clusters()
+        found.add(Sighting("0", None, "a|b", r"no \| or \\| here", r"d/t|u", None))
+        text = log.overview("h", found, {})
+        row = next(line for line in text.splitlines() if line.startswith("| 1 |"))
+        assert row.count("|") == 7
+        assert r"| `a\x7cb` | `no \\x7c or \\\x7c here` |" in row
+        assert r"- line: `no \| or \\| here`" in text
+        assert "- tasks: `d/t|u`" in text
+
+    def test_shows_the_most_frequent_and_says_where_the_others_are(self) -> None:
+        texts = [f"e{number:03}" for number in range(log.SHOWN + 3)]
+        found = collection(*texts, *texts[:-3])
+        text = log.overview("h", found, {})
+        assert "3 further clusters, of at most 1 run each, have files in `clusters/`." in text
+        assert all(f"`{one}`" in text for one in texts[:-3])
+        assert not any(f"`{one}`" in text for one in texts[-3:])
+        assert text.count("\n## ") == log.SHOWN
+        assert f"in {len(texts)} clusters" in text
+
+    def test_an_estimate_of_the_tasks_is_said_to_be_one(self) -> None:
+        found = Clusters()
+        for number in range(TASKS + 200):
+            found.add(Sighting(str(number), None, None, "e", f"d/{number}", None))
+        assert " and about 1" in log.overview("h", found, {})
+        assert " and 2 more" in log.overview("h", collection(*["e"] * 7), {})
 
     def test_no_clusters_is_an_overview_too(self) -> None:
         assert "0 failed runs in 0 clusters" in log.overview("h", Clusters(), {})

@@ -28,6 +28,9 @@ from tracemark.failures.route import Routing
 TASKS = 1_024
 """Most tasks that one cluster remembers."""
 
+LONGEST_TASK = 500
+"""Characters kept of a task's name; of a longer one the beginning, with the digest of the whole."""
+
 CLUSTERS = 65_536
 """Most clusters that one collection remembers."""
 
@@ -86,7 +89,7 @@ class Cluster(NamedTuple):
     traces: int
     """Traces whose earliest unrecovered failure this is."""
     tasks: tuple[tuple[str, str], ...]
-    """Digest and name of the tasks with the smallest digests, in their order."""
+    """Digest and name of the tasks with the smallest digests, in their order; a long name is cut."""
     full: bool
     """Whether more tasks were seen than are remembered."""
     unknown: int
@@ -149,7 +152,8 @@ class _Counting:
         if seen.task is None:
             self.unknown += 1
         else:
-            self._add_task(digest.of(seen.task), seen.task)
+            name = digest.of(seen.task)
+            self._add_task(name, _short(seen.task, name))
         instant = _instant(seen.start)
         if instant is not None:
             self.first = instant if self.first is None else min(self.first, instant)
@@ -292,6 +296,10 @@ class Clusters:
             self._below = names[self._limit]
             for name in names[self._limit :]:
                 del self._found[name]
+
+
+def _short(task: str, name: str) -> str:
+    return task if len(task) <= LONGEST_TASK else f"{task[:LONGEST_TASK]}… (cut, {name})"
 
 
 def _instant(text: str | None) -> Seen | None:

@@ -26,6 +26,12 @@ FORMAT = "tracemark/failures/1"
 LONGEST_TEXT = 20_000
 """Characters kept of one text of an example, of a longer one the beginning and the end."""
 
+RECOVERED = 20
+"""Most recovered failures that a row tells of, the earliest; it counts them all."""
+
+SHOWN = 200
+"""Most clusters in an overview, the most frequent."""
+
 _EACH = (
     "Each cluster is the earliest failure of its runs that was not recovered, and has a file of its own: "
     "`clusters/ID.json`."
@@ -66,7 +72,8 @@ def row(trace: str, line: Mapping[str, Any], fingerprint: str | None, routing: R
         "confidence": routing.confidence,
         "destination": routing.destination,
         "failure": _span(routing.failure),
-        "recovered": [_span(span) for span in routing.recovered],
+        "recovered": [_span(span) for span in routing.recovered[:RECOVERED]],
+        "recovered_calls": len(routing.recovered),
         "symptoms": routing.symptoms,
     }
 
@@ -146,11 +153,12 @@ def overview(title: str, clusters: Clusters, counts: Mapping[tuple[str, str], in
         clusters: the clusters of this log.
         counts: condition and destination to the number of traces of this log.
     """
-    total = sum(counts.values())
+    total, ordered = sum(counts.values()), list(clusters)
+    shown, others = ordered[:SHOWN], ordered[SHOWN:]
     lines = [
         f"# {_text(title)}",
         "",
-        f"{_many(total, 'failed run')} in {_many(len(clusters), 'cluster')}, the most frequent first. {_EACH}",
+        f"{_many(total, 'failed run')} in {_many(len(ordered), 'cluster')}, the most frequent first. {_EACH}",
         "",
         "| condition | destination | runs |",
         "|---|---|---:|",
@@ -158,23 +166,27 @@ def overview(title: str, clusters: Clusters, counts: Mapping[tuple[str, str], in
         "",
         "| runs | share | tasks | tool | error line, masked | cluster |",
         "|---:|---:|---:|---|---|---|",
-        *(_overview_row(cluster, clusters) for cluster in clusters),
+        *(_overview_row(cluster, clusters) for cluster in shown),
         "",
     ]
+    if others:
+        most = _many(others[0].traces, "run")
+        lines += [f"{_many(len(others), 'further cluster')}, of at most {most} each, have files in `clusters/`.", ""]
     if clusters.left_out:
         lines += [
             f"{_many(clusters.left_out, 'run')} of further clusters are counted and not shown: too many clusters.",
             "",
         ]
-    for cluster in clusters:
+    for cluster in shown:
         names = sorted(name for _, name in cluster.tasks)
-        more = f" and {cluster.task_count - _TASKS_SHOWN} more" if cluster.task_count > _TASKS_SHOWN else ""
-        shown = ", ".join(_code(name) for name in names[:_TASKS_SHOWN]) or "not known"
+        further = f"{'about ' if cluster.full else ''}{cluster.task_count - _TASKS_SHOWN} more"
+        more = f" and {further}" if cluster.task_count > _TASKS_SHOWN else ""
+        some = ", ".join(_code(name) for name in names[:_TASKS_SHOWN]) or "not known"
         lines += [
             f"## {cluster.id[:12]}",
             "",
             f"- line: {_code(cluster.masked)}",
-            f"- tasks: {shown}{more}",
+            f"- tasks: {some}{more}",
             f"- seen: {_seen(cluster)}",
             f"- representatives: {', '.join(_code(each) for each in cluster.representatives)}",
             "",
@@ -188,8 +200,8 @@ def _overview_row(cluster: Cluster, clusters: Clusters) -> str:
         str(cluster.traces),
         "–" if share is None else f"{share:.1%}",
         f"about {cluster.task_count}" if cluster.full else str(cluster.task_count),
-        "–" if cluster.tool is None else _code(cluster.tool),
-        _code(cluster.masked),
+        "–" if cluster.tool is None else _cell(cluster.tool),
+        _cell(cluster.masked),
         f"`{cluster.id[:12]}`",
     )
     return f"| {' | '.join(cells)} |"
@@ -211,11 +223,18 @@ def _text(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a text of a trace as inline code, at most one cell long; a bar in it would end a table's cell."""
-    shown = visible(text)
+    """Return a text of a trace as inline code, at most one cell long."""
+    return _inline(visible(text))
+
+
+def _cell(text: str) -> str:
+    """Return a text of a trace as inline code for a cell of a table, which a bar would end, escaped or not."""
+    return _inline(visible(text).replace("|", r"\x7c"))
+
+
+def _inline(shown: str) -> str:
     if len(shown) > _LONGEST_CELL:
         shown = shown[: _LONGEST_CELL - 1] + "…"
-    shown = shown.replace("|", "\\|")
     fence = "`"
     while fence in shown:
         fence += "`"
