@@ -42,6 +42,8 @@ _BEFORE = re.compile(
     r"|\[Below is the output of the previous command\.\]\n"
     r"|(?:New Terminal Output|Current Terminal Screen|Current terminal state):\n)"
 )
+_INITIALS = frozenset("[CENOPRW")
+"""What the lines begin with that a harness writes before an output."""
 _ERRED = re.compile(r"\s{0,200}\[An error occurred during execution\.\]\s{0,80}")
 _TAG = re.compile(
     r"\s{0,200}<(tool_use_error|tool_error|exception|error)>(?!\s{0,80}(?:(?i:none|null|no errors?|0)\s{0,80})?</\1>)"
@@ -81,7 +83,7 @@ def unwrap(text: str) -> Unwrapped:
     if opening == "<" and (tagged := _tagged(text)) is not None:
         # its tags close behind all that was printed
         return tagged
-    headed = _headed(text)
+    headed = _headed(text) if opening in _INITIALS else None
     ended = _ended(headed.text if headed is not None else text)
     if headed is None or ended is None:
         return headed or ended or Unwrapped(text)
