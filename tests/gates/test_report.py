@@ -336,13 +336,13 @@ def four(both: Cell) -> Four:
 
 def test_an_attribution_is_told_with_its_intervals_and_read_back() -> None:
     found = attributed(attribute(four(cell(AFTER, 4, NEW, TUNED)), Terms(Half.HARNESS)))
-    none = "(no interval: all tasks differ by the same)"
+    none = "(no interval: no task's score differs)"
     assert attribution_words(found) == [
         "of 12 tasks an average run solves 6; with the new harness 8, with the new model 6, with both 8",
         "the new harness brings +2 (+0.76 to +3.24) with the old model, +2 (+0.76 to +3.24) with the new one",
         f"the new model brings +0 {none} under the old harness, +0 {none} under the new one",
         f"the interaction is +0 {none}",
-        "intervals at 95%: Student's t over the tasks' paired differences of scores",
+        "intervals at 95%: Student's t over the tasks' paired differences of scores, as far as tasks can differ",
     ]
     written = digest.canonical(found.model_dump(mode="json"))
     assert AttributionReport.model_validate(digest.load_canonical(written)) == found

@@ -9,7 +9,8 @@ With J the sum of the tasks' scores (how many tasks an average run solves):
 Intervals are Student's t over tasks: each effect is a difference of scores of each task, tasks are taken as a sample of
 those that could have been asked, and the interval of their sum is n times (mean ± t · s / √n) with n - 1 degrees of
 freedom. What one task's attempts scatter is part of s. With one task there is no s and no interval; and none either
-where all tasks differ by the same: an interval of one number would claim to be certain.
+where all tasks differ by the same: an interval of one number would claim to be certain. An interval ends where an
+effect would be more than all tasks can have: of n tasks n, and twice that of the interaction.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tracemark.gates.refusal import Refusal
 from tracemark.gates.terms import Half, Terms
 from tracemark.stats.intervals import Interval
 
-METHOD = "Student's t over the tasks' paired differences of scores"
+METHOD = "Student's t over the tasks' paired differences of scores, as far as tasks can differ"
 """How the intervals are computed."""
 
 
@@ -148,16 +149,18 @@ def _effects(scores: list[dict[str, float]], level: float) -> Effects:
         harness_under_new=effect(both, model),
         model_under_old=effect(model, old),
         model_under_new=effect(both, harness),
-        interaction=summed(interaction, level),
+        # the difference of two differences
+        interaction=summed(interaction, level, 2.0),
     )
 
 
-def summed(differences: list[float], level: float) -> Effect:
+def summed(differences: list[float], level: float, most: float = 1.0) -> Effect:
     """Return the sum of the tasks' differences, with its interval.
 
     Args:
         differences: of each task, one at least.
         level: the level of the interval, between 0 and 1.
+        most: how far from 0 one task's difference can be; the interval holds no sum that is farther.
 
     Raises:
         UsageError: when `level` is not between 0 and 1.
@@ -167,10 +170,12 @@ def summed(differences: list[float], level: float) -> Effect:
         return Effect(total, None, "one task shows nothing of how tasks differ")
     # scores are fractions of attempts, and what is equal may differ in the last digit
     if math.isclose(min(differences), max(differences), rel_tol=1e-9, abs_tol=1e-12):
-        return Effect(total, None, "all tasks differ by the same")
+        none = math.isclose(max(differences), 0, abs_tol=1e-12)
+        return Effect(total, None, "no task's score differs" if none else "all tasks differ by the same")
     half = student_quantile((1 + level) / 2, number - 1) * stdev(differences) * math.sqrt(number)
     middle = number * fmean(differences)
-    return Effect(total, Interval(middle - half, middle + half), None)
+    end = number * most
+    return Effect(total, Interval(max(middle - half, -end), min(middle + half, end)), None)
 
 
 def student_quantile(probability: float, freedom: int) -> float:
