@@ -289,6 +289,14 @@ ERRORS = (
     "error: unknown option '--x'",
     "unrecognized arguments: --x",
     "usage: a.py [-h]\na.py: error: unrecognized arguments: --x",
+    "Access to the path is denied",
+    "Read timed out.",
+    "Operation not permitted",
+    "Command exited with non-zero status 1",
+    "Error (code 5): bad",
+    "Error response from daemon: No such container: x",
+    "CONFLICT (content): Merge conflict in a",
+    "Error: Reservation ABC123 has already been cancelled",
 )
 """Errors of other kinds."""
 
@@ -470,5 +478,18 @@ ANSWERS = (
     "Nothing found",
     "no results",
     "None found.",
+    "Error (standard): 0.2",
+    "Not for sale",
+    "Nothing to commit, working tree clean",
+    "Permission level: admin",
+    "Access to the pool is free",
+    "Operation not urgent",
+    "Sorry, we are closed today",
+    "The request is not urgent",
+    "This operation is free",
+    "Exception granted by manager",
+    "Error Analysis in Physics",
+    "Timeout is 30",
+    "Exit code: 0",
 )
 """Answers of other kinds that are no errors."""

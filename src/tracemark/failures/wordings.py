@@ -22,6 +22,7 @@ _EMPTY_OF_NAMED = r"\s*(?:null|none|undefined|false|n/a|\[\]|\{\}|-?\d*\.\d+ ?%?
 """The same behind a name: `KeyError: 0` and `KeyError: None` are errors of Python."""
 _DOING = (
     r"(?:in|at|from|while|when|during|occurred|invalid|unknown|cannot|could|failed|unable|missing|unsupported|no such"
+    r"|response from"
     r"|handling (?:requests?|calls?|messages?|events?|commands?|tools?)"
     r"|(?!(?:handling|reporting|logging|tracking|checking|monitoring|correcting|messaging)\b)\w{2,20}ing)\b"
 )
@@ -35,7 +36,7 @@ _MARK = r"[\[<(*#>\s]{0,4}"
 _OPENINGS = (
     (
         rf"(?:{_KINDS}(?:Error|ERROR|[Ee]xception|error)|FATAL|[Ff]atal|panic)[\])*]{{0,3}}(?:\[[^\]\n]{{0,40}}\])?"
-        rf"(?: \w{{1,9}}\d| -?\d{{1,6}})?(?: {_DOING}[^\n:]{{0,60}})?:(?!{EMPTY})"
+        rf"(?: \w{{1,9}}\d| -?\d{{1,6}}| \((?:code |errno )?-?\w{{1,12}}\))?(?: {_DOING}[^\n:]{{0,60}})?:(?!{EMPTY})"
     ),
     rf"{_KINDS}(?:Error|ERROR|[Ee]xception) (?:{_DOING}|(?:code:? ?|#)?[1-9]\d{{0,5}}\b(?![.%]))",
     r"(?:Error|ERROR)(?:[!.,](?=\s|\Z)| - |\s*(?:\n|\Z))",
@@ -47,6 +48,7 @@ _OPENINGS = (
     r"ImportError while loading conftest ",
 )
 _WHOLE_OPENINGS = (
+    r"CONFLICT \([\w/ ]{1,30}\): ",
     r"\[(?:ERROR|FATAL)\] (?!\d+\b)\S",
     r"\[Errno -?\d{1,5}\]",
     r"net::ERR_[A-Z]",
@@ -102,8 +104,8 @@ _NOUNS = (
     r"|branch|revision|language|locale|timezone)\b"
 )
 _ACTIONS = (
-    r"(?:requests?|calls?|executions?|commands?|operations?|authentication|logins?|connections?|payments?|transactions?"
-    r"|uploads?|downloads?|builds?|compilation|quer(?:y|ies)|validation|updates?|parsing|tools?|tests?|jobs?|process"
+    r"(?:requests?|read|write|socket|calls?|executions?|commands?|operations?|authentication|logins?|connections?|payments?"
+    r"|transactions?|uploads?|downloads?|builds?|compilation|quer(?:y|ies)|validation|updates?|parsing|tools?|tests?|jobs?|process"
     r"|installation|imports?|search|lookup|bookings?|check-in|deployment|migration|assertions?)"
 )
 _QUOTED = r"['`\"][^'`\"\n]{1,60}['`\"]"
@@ -122,7 +124,8 @@ _REFUSALS = (
         r"(?-i:[a-z`'\"]|(?:GET|POST|PUT|DELETE|PATCH|HEAD)\b)"
     ),
     r"ran into [^\n]{0,200}?(?:errno|error|exception|problem|while trying)\b",
-    r"(?:permission|access) (?:is |was )?denied\b|not (?:allowed|permitted|authori[sz]ed|found)\b(?! \w+:)",
+    r"(?:permission|access) (?:to [^\n:]{1,80} )?(?:is |was )?denied\b|operation not permitted\b",
+    r"not (?:allowed|permitted|authori[sz]ed|found)\b(?! \w+:)",
     r"(?:the user|you) (?:is|are) not (?:authori[sz]ed|authenticated|permitted)\b",
     r"insufficient (?:funds|balance|credits?|permissions?|privileges?|quota|memory|space|stock)\b",
     r"(?:\w{1,60}\(\) )?(?:missing \d+ required |(?:got an )?unexpected keyword argument)",
@@ -142,6 +145,7 @@ _REFUSALS = (
     r"(?:an?|the|this) (?:[\w-]{1,40} ){0,3}(?:error|exception) (?:has |was )?(?:been )?(?:occur|raised|thrown|happen)",
     r"[1-9]\d{0,5} validation errors? for |something went wrong|internal server error\b",
     r"bad (?:request|gateway)(?=\s*(?:[.:!,;(]|\Z))|response status code (?:does not|is [45])",
+    r"command exited with (?:a )?non-zero ",
     (
         r"(?:http(?:/[\d.]{1,5})?:? )?(?:error |status )?[45]\d\d:? (?:not found|forbidden|unauthorized|bad request"
         r"|conflict|gone|internal server error|bad gateway|service unavailable|gateway time-?out|too many requests"
