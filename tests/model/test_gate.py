@@ -42,7 +42,7 @@ MEASURED: dict[str, Any] = {
     "policies": {"significant": {"accepts": False, "reason": "r"}, "cotrace": {"accepts": True, "reason": "r"}},
     "conditions": [],
 }
-REFUSAL = {"reason": "confounded", "message": "m", "hint": "h", "tasks": [], "rerun": []}
+REFUSAL = {"reason": "confounded", "message": "m", "hint": "h", "tasks": [], "rerun": [], "traces": []}
 
 
 def evaluated(letter: str) -> dict[str, Any]:

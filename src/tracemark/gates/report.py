@@ -367,7 +367,7 @@ def _notes(report: GateReport) -> Iterator[str]:
     ):
         if figures and figures.open_errors:
             yield (
-                f"{figures.open_errors} attempts of the {side} were ended by the infrastructure and not re-run; each "
+                f"the infrastructure ended {numbered(figures.open_errors, 'attempt')} of the {side}, not re-run: each "
                 "counts against the candidate"
             )
 
