@@ -282,18 +282,18 @@ def test_results_without_metadata_are_read_and_that_is_said(metadata: bytes | No
 @pytest.mark.parametrize(
     ("batch", "unknown"),
     [
-        ("domain: library\nmodel: m\n", None),
-        ("model: m\n", "the environment"),
-        ("note: n\n", "the environment and the model"),
+        ("domain: library\nmodel: m\n", "sampling settings"),
+        ("model: m\n", "environment, sampling settings"),
+        ("domain: library\nmodel: {name: m}\n", "sampling settings"),
+        ("domain: library\nmodel: {revision: r}\n", "model, sampling settings"),
+        ("note: n\n", "environment, model, sampling settings"),
     ],
 )
-def test_what_the_batch_says_of_results_without_metadata_is_not_missed(
-    inbox: Inbox, batch: str, unknown: str | None
-) -> None:
+def test_what_the_batch_says_of_results_without_metadata_is_not_missed(inbox: Inbox, batch: str, unknown: str) -> None:
     inbox.write("results.jsonl", json.dumps(row()) + "\n" + json.dumps(row()) + "\n")
     inbox.write("batch.yaml", batch)
     said = [found.message for item in inbox.read().traces for found in item.findings if found.code == "header-missing"]
-    assert [message.rpartition("unknown is ")[2] for message in said] == [unknown] * (2 if unknown else 0)
+    assert [message.rpartition("unknown: ")[2] for message in said] == [unknown] * 2
 
 
 @pytest.mark.parametrize(

@@ -363,6 +363,13 @@ def fill_from_batch(run: dict[str, Any], batch: Mapping[str, Any]) -> None:
         run["model"] = {**stated, **run.get("model", {})}
 
 
+def names_model(facts: Mapping[str, Any]) -> bool:
+    """Return whether run facts, or what a `batch.yaml` states, name a model: its revision alone is no name."""
+    model = facts.get("model")
+    name = model.get("name") if isinstance(model, Mapping) else model
+    return isinstance(name, str) and bool(name)
+
+
 REWARD_RULES = ("reward", "score")
 """Values of `outcome.rule` by which the status is what `outcome_of_reward` makes of the reward."""
 

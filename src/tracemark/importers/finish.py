@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracemark import digest
-from tracemark.findings import Finding
+from tracemark.findings import Finding, finding
 from tracemark.importers.base import (
     Document,
     Imported,
@@ -19,6 +19,7 @@ from tracemark.importers.base import (
     Record,
     Refused,
     fill_from_batch,
+    names_model,
     refuse,
     source_of,
 )
@@ -62,6 +63,9 @@ class Draft:
     """The separator that the format fixes between the prompt template and the task; None when it fixes none."""
     findings: list[Finding] = field(default_factory=list)
     """What was seen and not understood."""
+    model_place: str | None = None
+    """Where the record and what stands beside it would say which model ran, in words, to be told where neither they nor
+    `batch.yaml` does; None where it has no such place, or its absence has been told."""
     mixed: list[str] = field(default_factory=list)
     """Where another harness was at work than before, in words with the step; empty for a run of one harness. Of many
     the first `CHANGES` reach the trace, and how many follow."""
@@ -99,6 +103,9 @@ def finish(importer: Importer, record: Record, document: Document, draft: Draft)
     """
     trajectory = draft.trajectory
     fill_from_batch(draft.run, record.context.batch)
+    if draft.model_place is not None and not names_model(draft.run):
+        message = f"the model is named neither by {draft.model_place} nor by a batch.yaml; unknown: model"
+        draft.findings.append(finding("header-missing", document.where, message))
     walked = walk(trajectory, prompt_cut=draft.prompt_cut, tools_known_empty=draft.tools_known_empty)
     if not (walked.sound and fast(trajectory)):
         found = faults(trajectory)

@@ -172,6 +172,7 @@ class InspectImporter(Importer):
             observed=shown,
             tools_known_empty=reading.offered_none,
             findings=[finding(code, document.where, words) for code, words in doubts],
+            model_place="`eval.model` of the log's header or a model call of the sample",
             mixed=reading.mixed,
         )
 

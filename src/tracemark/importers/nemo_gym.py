@@ -152,7 +152,7 @@ def _draft(document: Document, context: Context) -> Draft:
     kept = {name: member for name, member in extra.items() if member}
     if kept:
         trajectory["extra"] = kept
-    made = Draft(trajectory, run, outcome, repairs, shown)
+    made = Draft(trajectory, run, outcome, repairs, shown, model_place="`model` of response or request")
     if doubt is not None and outcome["status"] == "unknown":
         made.findings.append(finding("verdict-unread", document.where, doubt))
     return made

@@ -187,7 +187,9 @@ def _of_old(session: Session, context: Context) -> tuple[Draft, str | None]:
     settings = facts.of_row(config, converted)
     outcome = facts.outcome(rest, end, context.limits.success_reward)
     shown = _observed(told, settings, facts.asked_for_calls(model, known))
-    return Draft(trajectory, run, outcome, repairs, shown, mixed=told.mixed), contradicted
+    # a configuration that is not there, or not believed, could not name it
+    place = "`llm_config.model` of the metadata or a response" if config else None
+    return Draft(trajectory, run, outcome, repairs, shown, model_place=place, mixed=told.mixed), contradicted
 
 
 def _of_sdk(session: Session, context: Context) -> tuple[Draft, str | None]:
@@ -227,7 +229,8 @@ def _of_sdk(session: Session, context: Context) -> tuple[Draft, str | None]:
     settings = facts.of_state(state, known.converted)
     outcome = facts.outcome(rest, end, context.limits.success_reward)
     shown = _observed(told, settings, facts.asked_for_calls(llm, known))
-    return Draft(trajectory, run, outcome, repairs, shown, mixed=told.mixed), contradicted
+    place = "`agent.llm.model` of the conversation's state" if state else None
+    return Draft(trajectory, run, outcome, repairs, shown, model_place=place, mixed=told.mixed), contradicted
 
 
 def _run(session: Session, rest: dict[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:

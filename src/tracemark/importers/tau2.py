@@ -166,8 +166,11 @@ def _draft(document: Document, record: Record) -> Draft:
     if said.rendered:
         run["rendered"] = True
     trajectory = _trajectory(rest, said, known, run)
-    findings = _findings(outcome, results, document.where)
-    return Draft(trajectory, run, outcome, repairs, findings=findings, mixed=mixed, observed={"prompt_templates": []})
+    made = Draft(trajectory, run, outcome, repairs, mixed=mixed, observed={"prompt_templates": []})
+    made.findings = _findings(outcome, results, document.where)
+    # without the file nothing is known, which is told of all of it
+    made.model_place = None if results is None else "`agent_info.llm` of the file's `info`"
+    return made
 
 
 def _spoken(rest: dict[str, Any], history: list[Any], repairs: list[str]) -> Spoken:

@@ -129,6 +129,7 @@ def draft(branch: Branch, context: Context) -> Draft:
     made = Draft(trajectory, run, outcome, repairs)
     if doubt is not None and outcome["status"] == "unknown":
         made.findings.append(finding("verdict-unread", branch.document.where, doubt))
+    made.model_place = "the branch's first call, the agent of the trace or config.toml"
     _limits(made, branch, nodes)
     return made
 

@@ -12,7 +12,7 @@ from typing import Any
 from tracemark.findings import finding
 from tracemark.importers import supplied, unspoken
 from tracemark.importers.agent import named_agent
-from tracemark.importers.base import Context, Document
+from tracemark.importers.base import Context, Document, names_model
 from tracemark.importers.conversation import Conversation, decoded, time_text
 from tracemark.importers.finish import Draft, UnfitError
 from tracemark.importers.members import mapping, object_in
@@ -27,7 +27,6 @@ _SAMPLING = ("max_tokens", "temperature")
 _LABELS = ("env_args", "base_url", "version_info", "date")
 _NUMBERS = (int, float)
 _NOTHING: Mapping[str, Any] = {}
-_TOLD = {"domain": "environment", "model": "model"}
 
 
 def draft(document: Document, context: Context) -> Draft:
@@ -63,12 +62,24 @@ def draft(document: Document, context: Context) -> Draft:
     made = Draft(trajectory, run, outcome, repairs)
     if doubt is not None and outcome["status"] == "unknown":
         made.findings.append(finding("verdict-unread", document.where, doubt))
-    unknown = [word for name, word in _TOLD.items() if name not in {**context.batch, **run}]
-    if known is None and unknown:
+    unknown = _unknown(run, context.batch)
+    if known is not None:
+        made.model_place = f"`model` of {METADATA}"
+    elif unknown:
         told = f"there is no {METADATA} beside the results that could be read, nor a batch.yaml that says it"
-        message = f"{told}: unknown is the {' and the '.join(unknown)}"
+        message = f"{told}: unknown: {', '.join(unknown)}"
         made.findings.append(finding("header-missing", document.where, message))
     return made
+
+
+def _unknown(run: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
+    """Return what of a run neither its row nor the batch says, in words."""
+    is_known = {
+        "environment": "domain" in run or "domain" in batch,
+        "model": names_model(run) or names_model(batch),
+        "sampling settings": "sampling" in run,
+    }
+    return [name for name, known in is_known.items() if not known]
 
 
 def _steps(rest: dict[str, Any], repairs: list[str]) -> list[dict[str, Any]]:
