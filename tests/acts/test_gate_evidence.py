@@ -188,6 +188,34 @@ def test_a_decision_that_was_moved_behind_another_frozen_set_is_named_without_it
     assert message.endswith("and eeeeeeeeeeee was frozen")
 
 
+def test_a_condition_that_the_parameters_ask_for_and_a_policy_that_they_do_not_are_named_without_the_report(
+    bench: Bench,
+) -> None:
+    bench.set(("cost_not_above: false", "cost_not_above: true"))
+    judge(bench, "harness", "desk_b")
+    require_clean(bench)
+    for path in (bench.root / kept_reports.DECIDED).iterdir():
+        path.unlink()
+    evidence = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]
+    assert [one["name"] for one in evidence["measured"]["conditions"]] == ["cost"]
+    reseal(bench, evidence={**evidence, "policy": "cotrace", "measured": {**evidence["measured"], "conditions": []}})
+    assert broken(bench) == [
+        "it names the policy cotrace, and its parameters say significant",
+        "its parameters ask for a condition of which it tells nothing: cost",
+    ]
+
+
+def test_a_roll_back_to_a_pair_that_never_was_is_named(bench: Bench) -> None:
+    judge(bench, "harness", "desk_b")
+    say(bench, "gate", "rollback", "--to", "previous", "--reason", "worse in use")
+    require_clean(bench)
+    subject = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["subject"]
+    reseal(bench, subject={**subject, "harness": bench.fingerprint("desk_c")})
+    bench.set((bench.fingerprint(), bench.fingerprint("desk_c")))
+    (message,) = broken(bench)
+    assert message.startswith(f"it is not the pair that was accepted after {subject['to'][:12]}: in the harness, ")
+
+
 # --- reports that are kept
 
 

@@ -13,12 +13,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tracemark import digest
 from tracemark.gates.cell import Cell, Model, Pair
 from tracemark.gates.compare import compare
-from tracemark.gates.grounds import in_force, misplaced, read, unfounded
+from tracemark.gates.grounds import astray, in_force, misplaced, read, unfounded, unlike_told
 from tracemark.gates.report import digest_of, stored
 from tracemark.gates.terms import Half, Policy, Terms
 from tracemark.ledger import chain
 from tracemark.ledger.entry import Entry, seal
 from tracemark.ledger.pair import CONFLICTS, installed_with, pair_after
+from tracemark.ledger.params import GateParams, Params
 from tracemark.ledger.state import LedgerState, state
 from tracemark.model.decision import Decision, GateEvidence
 from tracemark.model.gate import GateReport
@@ -188,6 +189,41 @@ def test_a_pair_that_was_rolled_back_to_is_the_one_in_force(base: list[Entry]) -
     assert said([*base, installed, back], decided(again, back), again) == []
     against = f"it was judged against another harness than the accepted one: {OLD[:16]} and not {NEW[:16]}"
     assert said([*base, installed], decided(again, installed), again) == [against]
+
+
+def test_a_roll_back_to_another_pair_than_the_one_that_was_accepted_then_is_named(base: list[Entry]) -> None:
+    later = entry("accept", {"harness": NEW}, base[-1])
+    right = {"harness": OLD, "model": NAMED._asdict(), "to": base[1].digest}
+    for changes, message in (
+        ({}, None),
+        ({"harness": THIRD}, f"in the harness, {THIRD[:16]} and not {OLD[:16]}"),
+        ({"model": TUNED._asdict()}, "in the model, model revision 'tuned' and not 'base', chat template"),
+        ({"model": None}, "in the model, none and not a model"),
+        ({"to": later.digest}, f"accepted after {later.digest[:12]}: in the harness, {OLD[:16]} and not {NEW[:16]}"),
+        ({"to": "0" * 64}, "it goes back to 000000000000, which was not decided before it"),
+    ):
+        back = entry("roll-back", {**right, **changes}, later)
+        wrong = astray(chain.of([*base, later, back]), [back])
+        assert set(wrong) == (set() if message is None else {back.digest})
+        assert (message or "") in wrong.get(back.digest, "")
+    beside = entry("accept", {"harness": THIRD}, base[-1])
+    back = entry("roll-back", {**right, "harness": THIRD, "to": beside.digest}, later)
+    assert "was not decided before it" in astray(chain.of([*base, later, beside, back]), [back])[back.digest]
+
+
+def test_what_does_not_follow_from_the_parameters_is_named(base: list[Entry]) -> None:
+    report = judge("harness", side(OLD, BASE, 2), side(NEW, BASE, 8))
+    one = read(GateEvidence, decided(report, base[-1]).decision.evidence).value
+    assert one is not None
+    told = Params(evaluation=frozenset(TASKS), evaluation_attempts=NUMBER)
+    assert list(unlike_told(one, told)) == []
+    asked = GateParams(policy="cotrace", keep=("e-1",), pass_all_not_lower=True, cost_not_above=True, fresh=True)
+    assert list(unlike_told(one, Params(evaluation=frozenset(OTHERS), evaluation_attempts=3, gates=asked))) == [
+        "it names the policy significant, and its parameters say cotrace",
+        f"it names the evaluation set {SET[:12]}, and its parameters list another",
+        "it rests on 2 attempts at each task, and its parameters ask for 3",
+        "its parameters ask for a condition of which it tells nothing: cost, fresh, no-regression, reliability",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -479,6 +515,7 @@ class HonestLedger(RuleBasedStateMachine):
         held = chain.of({**self.known["one"], **self.known["other"]}.values())
         made = [one for one in held.entries if one.decision.kind in ("install", "reject")]
         then = in_force(held, made)
+        assert astray(held, [one for one in held.entries if one.decision.kind == "roll-back"]) == {}
         for one in made:
             found = read(GateEvidence, one.decision.evidence)
             assert found.problem is None

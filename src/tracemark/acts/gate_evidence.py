@@ -18,7 +18,7 @@ from tracemark.acts.corpus import Corpus
 from tracemark.acts.kept_reports import at_hand
 from tracemark.errors import ParamsError
 from tracemark.findings import Finding, finding
-from tracemark.gates.grounds import Read, in_force, misplaced, read, unfounded
+from tracemark.gates.grounds import Read, astray, in_force, misplaced, read, unfounded, unlike_told
 from tracemark.ledger import params
 from tracemark.ledger.entry import Entry
 from tracemark.model.decision import GateEvidence, Kind
@@ -30,6 +30,7 @@ JUDGED = (Kind.INSTALL, Kind.REJECT)
 """Kinds of decisions that a gate made."""
 
 _SHOWN = 3
+_LOG = "tracemark gate log shows the decisions; tracemark gate rollback --to ENTRY --reason TEXT decides anew"
 _UNREAD: Read[GateReport] = Read(None, None)
 
 
@@ -50,11 +51,11 @@ class Held:
 def evidence_held(corpus: Corpus) -> Held:
     """Hold the evidence of every gate's decision against the reports at hand, the store and the entries before it."""
     judged = [entry for entry in corpus.chain.entries if entry.decision.kind in JUDGED]
-    kept = at_hand(corpus.root)
+    kept, back = at_hand(corpus.root), _back(corpus)
     if not judged:
-        return Held({}, {}, kept.findings, ())
+        return Held({}, {}, (*kept.findings, *back.findings), back.proved)
     known: dict[str, GateEvidence] = {}
-    findings: list[Finding] = list(kept.findings)
+    findings: list[Finding] = [*kept.findings, *back.findings]
     for entry in judged:
         evidence = read(GateEvidence, entry.decision.evidence)
         findings += _unread(entry, evidence.value is not None, evidence.problem)
@@ -72,7 +73,10 @@ def evidence_held(corpus: Corpus) -> Held:
         report = kept.reports.get(one.report)
         found = report.value if report is not None else None
         elsewhere = misplaced(entry, one, found, then[entry.digest])
-        wrong = dict.fromkeys([*unfounded(entry, one, found), *elsewhere])
+        same = now is not None and one.params == params.digest_of(now)
+        wrong = dict.fromkeys(
+            [*unfounded(entry, one, found), *elsewhere, *(unlike_told(one, now) if now and same else ())]
+        )
         findings += [finding("evidence-broken", entry.place, f"{_called(entry)}: {said}") for said in wrong]
         if report is not None:
             findings += _unread(entry, found is not None, report.problem, "its report")
@@ -82,13 +86,27 @@ def evidence_held(corpus: Corpus) -> Held:
         held[entry.digest] = {
             "report": _of_report(report),
             "traces": _of_traces(traces[entry.digest], stored),
-            "params": "those of now" if one.params == now else "changed since",
+            "params": "those of now" if same else "changed since",
         }
     proved = (
         f"gates' decisions whose report is at hand and has the digest that the ledger names: {whole} of {len(judged)}",
         f"of these, against the pair and on the evaluation set in force where they were made: {placed} of {whole}",
     )
-    return Held(known, held, tuple(findings), proved)
+    return Held(known, held, tuple(findings), (*proved, *back.proved))
+
+
+def _back(corpus: Corpus) -> Held:
+    """Hold every roll-back against the pair after the entry to which it went back."""
+    made = [entry for entry in corpus.chain.entries if entry.decision.kind == Kind.ROLL_BACK]
+    wrong = astray(corpus.chain, made)
+    findings = [
+        finding("evidence-broken", entry.place, f"{_called(entry)}: {wrong[entry.digest]}", _LOG)
+        for entry in made
+        if entry.digest in wrong
+    ]
+    right = len(made) - len(wrong)
+    proved = f"roll-backs to the pair that was accepted after the entry that they name: {right} of {len(made)}"
+    return Held({}, {}, tuple(findings), (proved,) if made else ())
 
 
 def _called(entry: Entry) -> str:
@@ -157,9 +175,9 @@ def _stored(corpus: Corpus, traces: set[str]) -> dict[str, bool] | None:
     return {trace: trace in decided.retracted or raw in decided.retracted_raw for trace, raw in records.items()}
 
 
-def _params_now(corpus: Corpus) -> str | None:
+def _params_now(corpus: Corpus) -> params.Params | None:
     try:
-        return params.digest_of(corpus.params)
+        return corpus.params
     except ParamsError:
         # that is a finding of its own
         return None

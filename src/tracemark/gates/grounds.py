@@ -27,6 +27,7 @@ from tracemark.ledger.chain import Chain
 from tracemark.ledger.descent import Past
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import CONFLICTS, HALVES, AcceptedPair, accepted_pair, installed_with
+from tracemark.ledger.params import Params
 from tracemark.ledger.state import Freezes, freezes_in_force
 from tracemark.model.decision import GateEvidence, Kind
 from tracemark.model.faults import faults, first
@@ -89,6 +90,54 @@ def in_force(chain: Chain, entries: Iterable[Entry]) -> dict[str, InForce]:
         pair, freezes = accepted_pair(earlier, past), freezes_in_force(earlier, past)
         found[entry.digest] = InForce(pair, freezes, installed_with(earlier))
     return found
+
+
+def astray(chain: Chain, back: Iterable[Entry]) -> dict[str, str]:
+    """Return what is wrong with those of some roll-backs that do not make the pair what it was, by their digests."""
+    past, by_digest = Past(chain), {entry.digest: entry for entry in chain.entries}
+    wrong = {}
+    for entry in back:
+        subject = entry.decision.subject
+        target = by_digest.get(subject["to"])
+        if target is None or not past.descends(entry, target):
+            wrong[entry.digest] = f"it goes back to {subject['to'][:_DIGITS]}, which was not decided before it"
+            continue
+        pair = accepted_pair([*past.before(target), target], past)
+        differs = [
+            f"in the {half}, {said}"
+            for half in HALVES
+            if (said := _apart(half, subject[half], getattr(pair, half).value))
+        ]
+        if differs:
+            wrong[entry.digest] = f"it is not the pair that was accepted after {target.digest[:_DIGITS]}: " + "; ".join(
+                differs
+            )
+    return wrong
+
+
+def unlike_told(one: GateEvidence, told: Params) -> Iterator[str]:
+    """Yield in what a decision does not follow from the parameters under which it was made.
+
+    Args:
+        one: its evidence.
+        told: the parameters, which have the digest that it names.
+    """
+    if one.policy != told.gates.policy:
+        yield f"it names the policy {one.policy}, and its parameters say {told.gates.policy}"
+    if one.evaluation != digest.of(sorted(told.evaluation)):
+        yield f"it names the evaluation set {_set(one.evaluation)}, and its parameters list another"
+    if one.measured.attempts != told.evaluation_attempts:
+        said = f"it rests on {one.measured.attempts} attempts at each task"
+        yield f"{said}, and its parameters ask for {told.evaluation_attempts}"
+    gates = told.gates
+    asked = {
+        "no-regression": bool(gates.keep),
+        "reliability": gates.pass_all_not_lower,
+        "cost": gates.cost_not_above,
+        "fresh": gates.fresh,
+    }
+    if lacking := {name for name, wanted in asked.items() if wanted} - {met.name for met in one.measured.conditions}:
+        yield f"its parameters ask for a condition of which it tells nothing: {', '.join(sorted(lacking))}"
 
 
 def unfounded(entry: Entry, one: GateEvidence, report: GateReport | None) -> list[str]:
