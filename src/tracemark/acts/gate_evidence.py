@@ -61,11 +61,12 @@ def evidence_held(corpus: Corpus) -> Held:
         findings += _unread(entry, evidence.value is not None, evidence.problem)
         if evidence.value is not None:
             known[entry.digest] = evidence.value
-    held, placed = {entry.digest: dict.fromkeys(("report", "traces", "params"), "none") for entry in judged}, 0
-    whole, then = 0, in_force(corpus.chain, (entry for entry in judged if entry.digest in known))
+    held = {entry.digest: dict.fromkeys(("report", "traces", "params"), "none") for entry in judged}
+    then = in_force(corpus.chain, (entry for entry in judged if entry.digest in known))
     traces = {entry: _traces(one, kept.reports.get(one.report, _UNREAD).value) for entry, one in known.items()}
     stored = _stored(corpus, {trace for named in traces.values() for trace in named})
     now = _params_now(corpus)
+    whole = placed = 0
     for entry in judged:
         one = known.get(entry.digest)
         if one is None:
