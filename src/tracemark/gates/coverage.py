@@ -94,16 +94,30 @@ class _Sheet:
         """Attempts at one task under one number, and traces that are there twice, by cell."""
         return {side: _copies(cell) for side, cell in self.cells.items()}
 
+    @cached_property
+    def numbers(self) -> dict[str, list[int]]:
+        """The whole numbers that attempts at any task have, by cell; sorted."""
+        return {
+            side: sorted({one.attempt for one in cell.attempts if isinstance(one.attempt, int)})
+            for side, cell in self.cells.items()
+        }
+
     def lacks(self, side: str, task: str) -> int:
         """Return how many attempts at a task nobody has made, or has made and the infrastructure ended too many of."""
         return max(0, self.number - self.tallies[side].get(task, _NOTHING).runs)
 
     def needed(self, side: str, task: str, number: int) -> list[Rerun]:
         """Return what is to be run so that a task has a number of attempts; for more of them only more at the end."""
-        cell = self.cells[side]
-        tally = cell.tally_of(task, number)
+        tally = self.cells[side].tally_of(task, number)
         again = [Rerun(side, task, one.attempt, one.trace) for one in tally.open]
-        return again + list(_absent(side, cell, task, number - tally.runs))
+        return again + list(self.absent(side, task, number - tally.runs))
+
+    def absent(self, side: str, task: str, lacks: int) -> Iterator[Rerun]:
+        """Yield the attempts that a task lacks, by the numbers that the cell's other tasks have."""
+        there = {one.number for one in self.cells[side].by_task.get(task, ())}
+        numbers = [one for one in self.numbers[side] if str(one) not in there]
+        for position in range(lacks):
+            yield Rerun(side, task, numbers[position] if position < len(numbers) else None, None)
 
 
 def _copies(cell: Cell) -> list[Attempt]:
@@ -128,7 +142,7 @@ def _standing(cell: Cell, task: str) -> list[Attempt]:
 
 
 def _missing(sheet: _Sheet, side: str) -> Iterator[Refusal]:
-    cell, number = sheet.cells[side], sheet.number
+    number = sheet.number
     lacking = {task: lacks for task in sheet.tasks if (lacks := sheet.lacks(side, task))}
     # of the others the refusals that are about them say what to do
     elsewhere = {one.trace for one in sheet.copies[side]}
@@ -150,7 +164,7 @@ def _missing(sheet: _Sheet, side: str) -> Iterator[Refusal]:
         hints.append("run what the re-run list names")
     if said:
         message = f"the {side} {', and '.join(said)}, where each task must have {number}"
-        rerun = tuple(one for task, lacks in lacking.items() for one in _absent(side, cell, task, lacks))
+        rerun = tuple(one for task, lacks in lacking.items() for one in sheet.absent(side, task, lacks))
         tasks = tuple(sorted({*lacking, *tasks_of(waiting)}))
         traces_of = tuple(sorted({one.trace for one in waiting}))
         yield Refusal(Reason.ATTEMPTS_MISSING, message, ", and ".join(hints), tasks, rerun, traces_of)
@@ -159,14 +173,6 @@ def _missing(sheet: _Sheet, side: str) -> Iterator[Refusal]:
 def _at(tasks: Iterable[str]) -> str:
     found = list(tasks)
     return f"{numbered(len(found), 'task')} ({named(found)})"
-
-
-def _absent(side: str, cell: Cell, task: str, lacks: int) -> Iterator[Rerun]:
-    """Yield the attempts that a task lacks, by the numbers that the cell's other tasks have."""
-    there = {one.number for one in cell.by_task.get(task, ())}
-    numbers = sorted({one.attempt for one in cell.attempts if isinstance(one.attempt, int) and one.number not in there})
-    for position in range(lacks):
-        yield Rerun(side, task, numbers[position] if position < len(numbers) else None, None)
 
 
 def _unequal(sheet: _Sheet) -> Iterator[Refusal]:
