@@ -129,14 +129,14 @@ def writes(tree: ast.AST) -> Iterator[str]:
         if not isinstance(node, ast.Call):
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called not in {*_WRITING_METHODS, "open", "fdopen"}:
+            continue
         values = [*node.args, *(keyword.value for keyword in node.keywords)]
         modes = [v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)]
         text = ast.unparse(node)
         by_mode = any(re.fullmatch(r"[rwaxbt+]+", mode) and set(mode) & set("wax+") for mode in modes)
         by_flag = "O_WRONLY" in text or "O_RDWR" in text
-        if called in _WRITING_METHODS or (
-            called in {"open", "fdopen"} and (by_mode or by_flag) and "os.devnull" not in text
-        ):
+        if called in _WRITING_METHODS or ((by_mode or by_flag) and "os.devnull" not in text):
             yield f"line {node.lineno}: {text}"
 
 
