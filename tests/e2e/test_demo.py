@@ -30,10 +30,11 @@ def run(folder: Path, *command: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_fresh_clone_runs_the_demo_and_is_clean_afterwards(tmp_path: Path) -> None:
-    clone = tmp_path / "tracemark"
-    run(tmp_path, "git", "clone", "--quiet", str(ROOT), str(clone))
-    told = run(clone, sys.executable, "docs/demo.py")
+def test_a_fresh_clone_runs_the_demo_and_is_clean_afterwards(
+    played_clone: Path, told_by_demo: str, tmp_path: Path
+) -> None:
+    clone, told = tmp_path / "tracemark", told_by_demo
+    shutil.copytree(played_clone, clone, symlinks=True)
     assert run(clone, "git", "status", "--porcelain") == ""
     manifest = json.loads((clone / "exports" / "sft" / "manifest.json").read_text())
     assert f"{manifest['counts']['rows']} of {manifest['counts']['traces']} traces" in told
