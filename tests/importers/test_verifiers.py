@@ -522,7 +522,7 @@ def test_what_stopped_a_trace_is_its_termination() -> None:
 
 def test_limits_of_the_agent_are_shown_unless_the_run_went_beyond_them() -> None:
     def limited(turns: int) -> Imported:
-        return trace(graph(agent={"config": {"max_turns": turns, "max_output_tokens": 9}}))
+        return trace(graph(agent={"config": {"max_turns": turns, "max_output_tokens": 9, "model": "small-1"}}))
 
     [tokens, turns] = limited(1).observed["runtime"]
     assert (tokens["part"], turns["part"]) == ("max_output_tokens", "max_turns")
