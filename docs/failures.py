@@ -24,8 +24,8 @@ from typing import NamedTuple
 from identity_truth import DOCS, TRACES, places
 
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.failing_job import FailingJob, routed
-from tracemark.acts.failing_terms import Asking
+from tracemark.acts.failure_job import FailureJob, routed
+from tracemark.acts.failure_terms import Asking
 from tracemark.acts.ingest import IngestOptions, ingest
 from tracemark.failures.conditions import UNMATCHED, shipped
 from tracemark.failures.route import Routing
@@ -120,7 +120,7 @@ def collect() -> dict[tuple[str, int], Trace]:
         with open_store(root) as store:
             asking = Asking(Corpus(root), store)
             for batch in store.batches(Selection()):
-                job = FailingJob(batch.path, tuple(asking.asked(batch.states)), asking.conditions, None)
+                job = FailureJob(batch.path, tuple(asking.asked(batch.states)), asking.conditions, None)
                 for asked, line, routing in routed(job):
                     trace = Trace(line["source"]["format"], routing)
                     found |= dict.fromkeys(where[asked.trace], trace)

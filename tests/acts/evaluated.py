@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracemark.acts import gating, ingest, installing, pairs
+from tracemark.acts import accepted_pair, evaluation_freeze, gating, ingest, installing
 from tracemark.acts.corpus import open_store
 from tracemark.store.selection import Selection
 
@@ -75,8 +75,8 @@ class Bench(Shop):
         told = installing.InstallOptions(**{"reason": "measured", **options})
         return installing.install_model(self.root, candidate, told, CLOCK)
 
-    def freeze(self) -> pairs.Frozen:
-        return pairs.freeze(self.root, "the set", CLOCK)
+    def freeze(self) -> evaluation_freeze.Frozen:
+        return evaluation_freeze.freeze(self.root, "the set", CLOCK)
 
     def tasks(self, *names: str, attempts: int = ATTEMPTS) -> None:
         """Write the evaluation set into params.yaml in place of the one that is there."""
@@ -104,7 +104,7 @@ def measured(root: Path) -> Bench:
     bench = Bench(root)
     bench.tasks(*TASKS)
     bench.accept()
-    pairs.accept_model(root, "m@1", "the first", CLOCK)
+    accepted_pair.accept_model(root, "m@1", "the first", CLOCK)
     bench.freeze()
     bench.evaluate("desk_a", "m@1", HALF)
     bench.evaluate("desk_b", "m@1", ALL)

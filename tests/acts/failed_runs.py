@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tracemark.acts import failing_export
-from tracemark.acts.failing_export import FailureExport
+from tracemark.acts import failure_export
+from tracemark.acts.failure_export import FailureExport
 
 from .conftest import Shop, document
 
@@ -60,7 +60,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def export(shop: Shop, out: str = "failures") -> FailureExport:
-    return failing_export.export(shop.root, shop.root / out)
+    return failure_export.export(shop.root, shop.root / out)
 
 
 def tasks(folder: Path) -> set[str]:

@@ -13,7 +13,7 @@ import pytest
 import tracemark
 from tracemark.acts import ingest
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.freezing import freeze
+from tracemark.acts.harness_freeze import freeze
 from tracemark.errors import ManifestError
 from tracemark.store.selection import Selection
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.acts import failing, failing_export, health, pairs, planning
+from tracemark.acts import failure_export, failure_log, health, planning
 from tracemark.acts.audit import audit
 from tracemark.acts.audit_export import ExportAudit
 from tracemark.acts.audit_trace import TraceAudit
 from tracemark.acts.corpus import Corpus
+from tracemark.acts.evaluation_freeze import freeze
 from tracemark.acts.evaluation_set import changed
 from tracemark.acts.planning import PlanOptions
 from tracemark.cli.main import run as tracemark
@@ -34,12 +35,12 @@ def kept(shop: Shop) -> Shop:
     """A corpus of successes and failures whose evaluation set, one task of either, is frozen."""
     shop_of_failures(shop)
     shop.set(("tasks: []", SET))
-    pairs.freeze(shop.root, "to compare on", CLOCK)
+    freeze(shop.root, "to compare on", CLOCK)
     return shop
 
 
 def log(shop: Shop, out: str = "failures") -> Report:
-    return failing_export.export(shop.root, shop.root / out)
+    return failure_export.export(shop.root, shop.root / out)
 
 
 def listed(shop: Shop) -> Report:
@@ -82,7 +83,7 @@ def test_nothing_is_written_while_a_task_is_out_of_the_frozen_set(kept: Shop, ve
     assert refused.value.where == "params.yaml: evaluation.tasks"
     after = content(kept.root)
     assert {name for name in before | after if before.get(name) != after.get(name)} == {"params.yaml"}
-    pairs.freeze(kept.root, "t-0 was too easy", CLOCK)
+    freeze(kept.root, "t-0 was too easy", CLOCK)
     write(kept)
 
 
@@ -147,7 +148,7 @@ def test_a_freeze_that_names_no_ids_is_enough_to_see_the_change(shop: Shop) -> N
 
 def test_many_tasks_are_counted_and_not_all_named(shop: Shop) -> None:
     shop.set(("tasks: []", f"tasks: [{', '.join(f'e-{number}' for number in range(9))}]"))
-    pairs.freeze(shop.root, "to compare on", CLOCK)
+    freeze(shop.root, "to compare on", CLOCK)
     shop.set(("e-0, e-1, e-2, e-3, e-4, e-5, e-6, ", ""))
     (found,) = changed(Corpus(shop.root))
     assert found.message.endswith("7 taken out: 'e-0', 'e-1', 'e-2', 'e-3', 'e-4', …")
@@ -165,9 +166,9 @@ def test_sets_that_two_branches_froze_are_settled_before_anything_is_written(kep
     found = [one.code for one in health.check(kept.root).findings]
     assert found.count("ledger-freeze-conflict") == 1
     assert "evaluation-changed" not in found
-    shown = failing.list_(kept.root, failing.FailureFilter()).findings
+    shown = failure_log.list_(kept.root, failure_log.FailureFilter()).findings
     assert "ledger-freeze-conflict" in {one.code for one in shown}
-    pairs.freeze(kept.root, "ours", CLOCK)
+    freeze(kept.root, "ours", CLOCK)
     for write in WRITERS.values():
         write(kept)
 
@@ -187,16 +188,16 @@ def test_branches_that_froze_one_set_agree_whatever_attempts_they_ask_for(kept: 
 def test_what_only_shows_says_it(kept: Shop) -> None:
     kept.export()
     ids = kept.ids()
-    clusters = failing.list_(kept.root, failing.FailureFilter())
+    clusters = failure_log.list_(kept.root, failure_log.FailureFilter())
     cluster = clusters.clusters[0]["cluster"]
     assert told(clusters) == []
     kept.set((SET, "tasks: [f-0]"))
     (found,) = changed(Corpus(kept.root))
     assert (found.severity, found.hint) == (Severity.ERROR, HINT)
     views: list[Report] = [
-        failing.list_(kept.root, failing.FailureFilter()),
-        failing.show(kept.root, cluster),
-        failing.show(kept.root, ids["f-1"]),
+        failure_log.list_(kept.root, failure_log.FailureFilter()),
+        failure_log.show(kept.root, cluster),
+        failure_log.show(kept.root, ids["f-1"]),
         audit(kept.root, "exports/sft"),
         health.check(kept.root),
     ]
@@ -236,13 +237,13 @@ def test_check_tells_a_list_of_ids_that_is_not_the_frozen_one(kept: Shop) -> Non
 
 def test_a_freeze_names_the_tasks_that_are_kept_out_no_more(kept: Shop) -> None:
     kept.set((SET, "tasks: [f-0, x-1]"))
-    (found,) = [one for one in pairs.freeze(kept.root, "too easy", CLOCK).findings if one.code == "evaluation-released"]
+    (found,) = [one for one in freeze(kept.root, "too easy", CLOCK).findings if one.code == "evaluation-released"]
     assert (found.severity, found.where) == (Severity.WARNING, "params.yaml: evaluation.tasks")
     assert found.message == "1 id of the set before keeps no task out of training from now on: 't-0'"
     kept.set(("tasks: [f-0, x-1]", "tasks: [f-0, x-1, shop/t-0]"))
-    assert "evaluation-released" not in {one.code for one in pairs.freeze(kept.root, "more", CLOCK).findings}
+    assert "evaluation-released" not in {one.code for one in freeze(kept.root, "more", CLOCK).findings}
     kept.set(("tasks: [f-0, x-1, shop/t-0]", "tasks: [f-0, x-1, t-0]"))
-    assert "evaluation-released" not in {one.code for one in pairs.freeze(kept.root, "wider", CLOCK).findings}
+    assert "evaluation-released" not in {one.code for one in freeze(kept.root, "wider", CLOCK).findings}
 
 
 # --- exports that hold what was frozen once
@@ -260,7 +261,7 @@ def test_an_export_with_a_task_that_a_frozen_set_held_is_told(kept: Shop) -> Non
     kept.export()
     assert audited(kept) == []
     kept.set((SET, "tasks: [f-0]"))
-    pairs.freeze(kept.root, "t-0 was too easy", CLOCK)
+    freeze(kept.root, "t-0 was too easy", CLOCK)
     kept.export()
     (found,) = audited(kept)
     assert found.severity is Severity.WARNING
@@ -271,7 +272,7 @@ def test_of_a_freeze_without_ids_nothing_is_told(shop: Shop) -> None:
     shop_of_failures(shop)
     shop.enter("freeze", {"tasks": digest.of(["f-0", "t-0"]), "count": 2, "attempts": 4})
     shop.set(("tasks: []", "tasks: [f-0]"))
-    pairs.freeze(shop.root, "t-0 was too easy", CLOCK)
+    freeze(shop.root, "t-0 was too easy", CLOCK)
     shop.export()
     assert audited(shop) == []
 
@@ -302,7 +303,7 @@ def test_a_frozen_set_of_ten_thousand_tasks_is_kept_with_its_ids(shop: Shop, tmp
     ids = [f"benchmark-of-some-name/task-{number:05d}" for number in range(10_000)]
     (shop.root / "held-out.txt").write_text("\n".join(ids))
     shop.set(("tasks: []", "tasks: {file: held-out.txt}"))
-    pairs.freeze(shop.root, "to compare on", CLOCK)
+    freeze(shop.root, "to compare on", CLOCK)
     assert (shop.root / chain.NAME).stat().st_size < 500_000
     entry = chain.read(shop.root / chain.NAME).entries[-1]
     assert json.loads(json.dumps(entry.decision.evidence)) == {"tasks": ids}

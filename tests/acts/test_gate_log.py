@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import decisions, gate_log, health, pairs
+from tracemark.acts import accepted_pair, decisions, gate_log, health
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.gating import evaluation_digest
 from tracemark.cli.main import run as tracemark
@@ -67,7 +67,7 @@ def test_decisions_are_listed_with_what_of_their_evidence_holds(bench: Bench) ->
 
 def test_the_log_is_a_table_for_people(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.install()
-    pairs.rollback(bench.root, "previous", "worse in use", CLOCK)
+    accepted_pair.rollback(bench.root, "previous", "worse in use", CLOCK)
     assert tracemark(["--root", str(bench.root), "gate", "log"]) == 0
     said = capsys.readouterr().out
     assert "roll-back *" in said

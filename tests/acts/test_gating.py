@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.acts import decisions, equivalence, gating, pairs
+from tracemark.acts import accepted_pair, decisions, equivalence, gating
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.cli.main import run as tracemark
 from tracemark.errors import ExportRefusedError, LedgerChainError, UsageError
@@ -384,7 +384,7 @@ def test_a_set_that_was_never_frozen_is_refused_with_the_command(
 ) -> None:
     (bench.root / "ledger.jsonl").write_text("")
     bench.accept()
-    pairs.accept_model(bench.root, "m@1", "the first", CLOCK)
+    accepted_pair.accept_model(bench.root, "m@1", "the first", CLOCK)
     found = refusals(bench, capsys)
     assert found["evaluation-changed"]["hint"] == "tracemark gate freeze --reason TEXT"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import audit, gating, health, installing, pairs
+from tracemark.acts import accepted_pair, audit, gating, health, installing
 from tracemark.acts.audit_harness import HarnessAudit
 from tracemark.acts.corpus import Corpus
 from tracemark.cli.main import run as tracemark
@@ -278,7 +278,7 @@ def test_traces_that_installed_the_incumbent_are_flagged_until_it_is_evaluated_a
     assert fresh.report["reused"] == []
     assert len(fresh.report["incumbent"]["traces"]) == 16
     assert [one["met"] for one in fresh.report["measured"]["conditions"]] == [True]
-    pairs.rollback(bench.root, "previous", "as it was", CLOCK)
+    accepted_pair.rollback(bench.root, "previous", "as it was", CLOCK)
     assert bench.gate("desk_b").report["candidate"]["traces"] == fresh.report["incumbent"]["traces"]
 
 
@@ -301,5 +301,5 @@ def test_a_model_that_was_installed_is_judged_under_the_harness_that_is_accepted
     answer = gating.gate_model(bench.root, "m@2")
     assert answer.report["incumbent"]["harness"] == bench.fingerprint("desk_b")
     assert answer.verdict == "reject"
-    pairs.rollback(bench.root, "previous", "as it was", CLOCK)
+    accepted_pair.rollback(bench.root, "previous", "as it was", CLOCK)
     assert gating.gate_model(bench.root, "m@2").verdict == "accept"

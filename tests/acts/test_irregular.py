@@ -227,10 +227,7 @@ def test_whatever_stands_in_place_of_a_file_is_named(corpus: Path, name: str, ki
 @pytest.mark.parametrize("kind", ["folder", "socket", "link to itself"])
 @pytest.mark.parametrize(
     "name",
-    [
-        f".tracemark/{name}"
-        for name in ("ledger.lock", "decisions.lock", "tmp.lock", "locks/catalogue")
-    ],
+    [f".tracemark/{name}" for name in ("ledger.lock", "decisions.lock", "tmp.lock", "locks/catalogue")],
 )
 def test_what_stands_in_place_of_a_lock_is_no_bug(corpus: Path, name: str, kind: str) -> None:
     (corpus / name).touch()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.acts import audit, failing, ingest, interchange, scaffold
+from tracemark.acts import audit, failure_log, ingest, interchange, scaffold
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
 
@@ -50,7 +50,7 @@ def test_the_audit_says_where_and_that_no_export_takes_it(changing: Shop) -> Non
 
 
 def test_no_failure_is_laid_at_the_door_of_either_harness(changing: Shop) -> None:
-    found = failing.list_(changing.root, failing.FailureFilter())
+    found = failure_log.list_(changing.root, failure_log.FailureFilter())
     assert (found.left_out, sum(found.routed.values())) == ({"mixed": 1}, 5)
 
 

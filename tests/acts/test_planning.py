@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import decisions, pairs, planning
+from tracemark.acts import accepted_pair, decisions, planning
 from tracemark.acts.planning import PlanOptions, PlanReport
 from tracemark.errors import ExportRefusedError, IntegrityError, NotPulledError, UsageError
 
@@ -127,13 +127,13 @@ def test_what_one_model_cannot_do_another_may(accepted: Shop) -> None:
     for revision, count in (("1", 4), ("2", 1)):
         accepted.ingest(failures("hard", count, model={"name": "m", "revision": revision}), name=f"failed-{revision}")
     assert made(accepted).given_up == ("hard",)
-    pairs.accept_model(accepted.root, "m@2", "better", CLOCK)
+    accepted_pair.accept_model(accepted.root, "m@2", "better", CLOCK)
     report = made(accepted)
     assert (report.given_up, report.model) == ((), "m@2")
     assert {"task": "hard", "attempts": 2, "reason": "not solved yet"} in report.tasks
     # successes count whoever made them, as they do in an export
     assert report.waiting == ("t-0", "t-1", "t-2")
-    pairs.accept_model(accepted.root, "m@1", "better after all", CLOCK)
+    accepted_pair.accept_model(accepted.root, "m@1", "better after all", CLOCK)
     assert made(accepted).given_up == ("hard",)
 
 
@@ -146,7 +146,7 @@ def test_attempts_of_models_whose_traces_no_export_takes_are_none(accepted: Shop
 def test_a_success_of_another_model_is_an_attempt_as_well(accepted: Shop) -> None:
     accepted.ingest(failures("hard", 1, model={"name": "m"}), name="failed")
     accepted.set(("per_task: 1", "per_task: 3"))
-    pairs.accept_model(accepted.root, "m", "the only one", CLOCK)
+    accepted_pair.accept_model(accepted.root, "m", "the only one", CLOCK)
     # three tasks at three quarters, two never run at a half and one at a quarter, two attempts each
     assert made(accepted).expected == 3 * 1.5 + 2 * 1.0 + 0.5
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.gates.test_replayed_chain import ATTEMPTS, CHAIN, anchor, moved
-from tracemark.acts import gate_log, health, pairs
+from tracemark.acts import accepted_pair, gate_log, health
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.installing import InstallAnswer
 from tracemark.findings import Severity
@@ -30,7 +30,7 @@ def test_the_chain_is_decided_as_it_was_and_each_decision_says_on_what(
     bench.tasks(*by_task(scores), attempts=ATTEMPTS)
     bench.set(("policy: significant", "policy: cotrace"))
     bench.accept()
-    pairs.accept_model(bench.root, "m@E0", "the anchor", CLOCK)
+    accepted_pair.accept_model(bench.root, "m@E0", "the anchor", CLOCK)
     bench.freeze()
     harness, model = "desk_a", "m@E0"
     bench.store(harness, runs(harness, model, by_task(scores), ATTEMPTS, domain="tmax"))

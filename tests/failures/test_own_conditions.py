@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.failures.runs import Line, bash, line, says
 from tests.failures.test_terminations import BUDGET, ENVIRONMENT, GRADER, NOBODY_KNOWS, STOPPED
-from tracemark.acts.failing_job import FAILURES, FILES
+from tracemark.acts.failure_job import FAILURES, FILES
 from tracemark.errors import ParamsError
 from tracemark.failures.conditions import Destination, Question, Side, conditions, shipped
 from tracemark.failures.route import route

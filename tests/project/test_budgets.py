@@ -25,8 +25,8 @@ MAY_WRITE_FILES = {
     "acts/interchange.py",  # documents are copied to a temporary, renamed when synced
     "acts/interchange_job.py",  # documents wait in a workspace, or in a folder that is renamed when all are there
     "testing.py",  # damaged copies of samples, in a folder that goes with the test
-    "acts/failing_export.py",  # the files of a log are made in a workspace, and copied from there when all are whole
-    "acts/failing_job.py",  # rows and examples wait in a workspace
+    "acts/failure_export.py",  # the files of a log are made in a workspace, and copied from there when all are whole
+    "acts/failure_job.py",  # rows and examples wait in a workspace
     "acts/export_job.py",  # rows wait in a workspace until they are chosen
 }
 """Modules that may open files for writing, each for its reason; all others go through `durable`."""
@@ -180,7 +180,13 @@ def test_nothing_catches_every_exception_but_a_boundary(path: Path) -> None:
     ]
     # to the user; to importers, and to modules that entry points name, which may be anybody's; to the module from which
     # the user freezes a harness; and to the program whose calls are recorded, which no fault of the recorder may stop
-    boundaries = ("cli/main.py", "importers/guard.py", "registry.py", "acts/freezing.py", "runner/openai_calls.py")
+    boundaries = (
+        "cli/main.py",
+        "importers/guard.py",
+        "registry.py",
+        "acts/harness_freeze.py",
+        "runner/openai_calls.py",
+    )
     assert len(broad) <= (1 if name_of(path) in boundaries else 0)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.equivalence import derived_again
 from tracemark.acts.evaluation_set import attempts_changed, broken_evidence, changed
-from tracemark.acts.failing_terms import conditions_of
+from tracemark.acts.failure_terms import conditions_of
 from tracemark.acts.gate_evidence import evidence_held
 from tracemark.acts.harnesses import accepted_apart, declared, twice
 from tracemark.acts.pinned import unpinned

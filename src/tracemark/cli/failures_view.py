@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from tracemark.acts.failing import ClusterShown, FailureList, TraceRouted
+from tracemark.acts.failure_log import ClusterShown, FailureList, TraceRouted
 from tracemark.cli.layout import brief, cell, label, write_padded, write_report
 from tracemark.cli.text import cut, width
 from tracemark.cli.trace_table import COLUMNS

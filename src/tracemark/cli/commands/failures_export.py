@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tracemark.acts import failing_export
+from tracemark.acts import failure_export
 from tracemark.cli.arguments import Output, OutputOption, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
@@ -28,5 +28,5 @@ def command(
     No task of the evaluation set is in it.
     """
     with working("failures"):
-        report = failing_export.export(corpus(ctx), out)
+        report = failure_export.export(corpus(ctx), out)
     return show(report, output)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tracemark.acts import failing
+from tracemark.acts import failure_log
 from tracemark.cli.arguments import LimitOption, Output, OutputOption, corpus
 from tracemark.cli.failures_view import about_clusters, write_clusters
 from tracemark.cli.output import show
@@ -31,5 +31,5 @@ def command(
     and names masked. Successes, faults of the environment or the grader, and tasks of the evaluation set are in none.
     """
     with working("failures"):
-        report = failing.list_(corpus(ctx), failing.FailureFilter(near, harness, limit))
+        report = failure_log.list_(corpus(ctx), failure_log.FailureFilter(near, harness, limit))
     return show(report, output, rows="clusters", table=write_clusters, note=about_clusters(report))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tracemark.acts import failing
+from tracemark.acts import failure_log
 from tracemark.cli.arguments import Output, OutputOption, corpus
 from tracemark.cli.failures_view import write_failure
 from tracemark.cli.output import show
@@ -26,5 +26,5 @@ def command(
     cluster: its counts, and three traces with what was called and seen where they failed.
     """
     with working("failures"):
-        report = failing.show(corpus(ctx), name)
+        report = failure_log.show(corpus(ctx), name)
     return show(report, output, view=write_failure)

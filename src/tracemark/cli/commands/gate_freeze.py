@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tracemark.acts import pairs
+from tracemark.acts import evaluation_freeze
 from tracemark.cli.arguments import Output, OutputOption, ReasonOption, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
@@ -19,5 +19,5 @@ def command(ctx: typer.Context, reason: ReasonOption, output: OutputOption = Out
     freezes the set anew.
     """
     with working("gate freeze"):
-        report = pairs.freeze(corpus(ctx), reason, SystemClock())
+        report = evaluation_freeze.freeze(corpus(ctx), reason, SystemClock())
     return show(report, output)

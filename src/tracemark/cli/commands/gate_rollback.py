@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tracemark.acts import pairs
+from tracemark.acts import accepted_pair
 from tracemark.cli.arguments import Output, OutputOption, ReasonOption, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
@@ -28,5 +28,5 @@ def command(
     Writes the decision to ledger.jsonl, then both halves to params.yaml.
     """
     with working("gate rollback"):
-        report = pairs.rollback(corpus(ctx), to, reason, SystemClock())
+        report = accepted_pair.rollback(corpus(ctx), to, reason, SystemClock())
     return show(report, output)

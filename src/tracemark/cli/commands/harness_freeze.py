@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tracemark.acts import freezing
+from tracemark.acts import harness_freeze
 from tracemark.cli.arguments import Output, OutputOption, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
@@ -28,5 +28,5 @@ def command(
     you name it. The new folder has the same fingerprint, holds all its files, and needs no roots or packages.
     """
     with working("harness freeze"):
-        report = freezing.freeze(corpus(ctx), name, label)
+        report = harness_freeze.freeze(corpus(ctx), name, label)
     return show(report, output)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tracemark.acts import pairs
+from tracemark.acts import accepted_pair
 from tracemark.cli.arguments import Output, OutputOption, ReasonOption, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
@@ -25,5 +25,5 @@ def command(
     traces agree about: chat template, tokenizer, server and sampling.
     """
     with working("model accept"):
-        report = pairs.accept_model(corpus(ctx), name, reason, SystemClock())
+        report = accepted_pair.accept_model(corpus(ctx), name, reason, SystemClock())
     return show(report, output)

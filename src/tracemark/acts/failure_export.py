@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import __version__, digest, engine
-from tracemark.acts import failing_folder as folders
+from tracemark.acts import failure_folder as folders
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation_set import require_unchanged
 from tracemark.acts.export import require_accepted, require_whole
 from tracemark.acts.export_place import require_elsewhere
-from tracemark.acts.failing import read_examples, write_examples
-from tracemark.acts.failing_job import FAILURES, FailingResult, Kind, Spooled, work
-from tracemark.acts.failing_terms import Asking, Left, logs_of
+from tracemark.acts.failure_job import FAILURES, FailureResult, Kind, Spooled, work
+from tracemark.acts.failure_log import read_examples, write_examples
+from tracemark.acts.failure_terms import Asking, Left, logs_of
 from tracemark.acts.pulled import require_pulled
 from tracemark.errors import ExportRefusedError
 from tracemark.exporters import manifest as manifests
@@ -115,7 +115,7 @@ def export(root: Path, out: Path) -> FailureExport:
         return _report(out, manifest, (*store.findings, *beside))
 
 
-def _routed(corpus: Corpus, asked: tuple[Store, Asking], logs: dict[str, str], folder: Path) -> FailingResult:
+def _routed(corpus: Corpus, asked: tuple[Store, Asking], logs: dict[str, str], folder: Path) -> FailureResult:
     """Route every trace of the logs; of all others only counts are asked."""
     store, asking = asked
     folder.mkdir()
@@ -127,14 +127,14 @@ def _routed(corpus: Corpus, asked: tuple[Store, Asking], logs: dict[str, str], f
             reason = Left.MIXED if plain.mixed else asking.unwanted(plain.fingerprint)
             assert reason is not None, "the traces of a log are looked at one by one"
             asking.left[reason] += plain.traces
-    result = FailingResult()
+    result = FailureResult()
     for part in engine.run(work, asking.jobs(batches, folder)):
         result.add(part)
     store.require_true(asking.restated)
     return result
 
 
-def _examples(corpus: Corpus, asked: tuple[Store, Asking], result: FailingResult, folder: Path) -> dict[str, Spooled]:
+def _examples(corpus: Corpus, asked: tuple[Store, Asking], result: FailureResult, folder: Path) -> dict[str, Spooled]:
     store, asking = asked
     folder.mkdir()
     ids = {trace for clusters in result.clusters.values() for cluster in clusters for trace in cluster.representatives}
@@ -143,14 +143,14 @@ def _examples(corpus: Corpus, asked: tuple[Store, Asking], result: FailingResult
     return write_examples(corpus, (store, again), ids, folder) if ids else {}
 
 
-def _in_order(corpus: Corpus, logs: dict[str, str], result: FailingResult) -> list[str]:
+def _in_order(corpus: Corpus, logs: dict[str, str], result: FailureResult) -> list[str]:
     """Return whose logs are written: that of the accepted harness, then those of candidates that have traces."""
     accepted = corpus.accepted or ""
     seen = {kind.log for kind in result.routed}
     return [accepted, *sorted(log for log in set(logs.values()) if log != accepted and log in seen)]
 
 
-def _write(corpus: Corpus, staged: Path, log: str, found: tuple[FailingResult, dict[str, Spooled]]) -> LogOf:
+def _write(corpus: Corpus, staged: Path, log: str, found: tuple[FailureResult, dict[str, Spooled]]) -> LogOf:
     """Write the files of one log; return what the manifest says of it."""
     result, shown = found
     place = "." if log == corpus.accepted else folders.candidate_folder(log)
@@ -222,7 +222,7 @@ def _values(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _manifest(
-    corpus: Corpus, asked: tuple[Store, Asking], written: tuple[Path, Sequence[LogOf]], result: FailingResult
+    corpus: Corpus, asked: tuple[Store, Asking], written: tuple[Path, Sequence[LogOf]], result: FailureResult
 ) -> FailureLog:
     store, asking = asked
     staged, made = written

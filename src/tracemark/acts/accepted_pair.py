@@ -1,4 +1,4 @@
-"""The accepted pair by hand, and the set on which gates judge: accept a model, roll back, freeze the evaluation set.
+"""The accepted pair by hand: accept a model, roll back to an earlier pair.
 
 Invariants:
 - the ledger is written first, and `params.yaml: accepted` after it; running the command again finishes what was cut
@@ -15,13 +15,9 @@ from typing import Any
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import AskedModel, Evaluations, as_half, named_model
-from tracemark.acts.evaluation_set import evidence_of, released
-from tracemark.acts.freeze_notes import freeze_notes
-from tracemark.acts.gating import evaluation_digest
 from tracemark.clock import Clock
 from tracemark.durable import own_file
 from tracemark.errors import NegativeAnswerError, NoStoreError, UnknownNameError, UsageError
-from tracemark.exporters.evaluation import unmatched
 from tracemark.findings import Finding, Report, finding
 from tracemark.gates.cell import Model
 from tracemark.harness.names import SHORTEST
@@ -31,8 +27,6 @@ from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import CONFLICTS, AcceptedPair, label, pair_after, pair_before
 from tracemark.ledger.params_file import set_accepted, set_pair
 from tracemark.model.decision import Kind
-from tracemark.store.disputes import stored_tasks
-from tracemark.store.layout import Layout
 
 PREVIOUS = "previous"
 """What stands for the pair before the present one."""
@@ -72,22 +66,6 @@ class RolledBack(Report):
     """Digest of the ledger entry that holds the decision."""
     new_entry: bool
     """Whether the entry was written now; false when the ledger had decided it, and params.yaml did not say so yet."""
-
-
-@dataclass(frozen=True)
-class Frozen(Report):
-    """The evaluation set is frozen."""
-
-    tasks: int
-    """How many ids it has."""
-    digest: str
-    """Its digest: SHA-256 of the canonical JSON of its ids, sorted."""
-    attempts: int
-    """Attempts at each task that gates ask for."""
-    previous: str | None
-    """Digest of the set that was frozen before; None when none was."""
-    entry: str
-    """Digest of the ledger entry that holds the decision."""
 
 
 def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccepted:
@@ -270,53 +248,3 @@ def find_entry(corpus: Corpus, prefix: str) -> Entry:
     if not found:
         raise UnknownNameError(f"no ledger entry has a digest that begins with {prefix!r}", where="--to", hint=_LOG)
     return found[0]
-
-
-def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
-    """Keep the evaluation set as it is: gates refuse to judge on another one.
-
-    What stored runs show of it is told, such as that results at its tasks could be seen; nothing of it refuses.
-
-    Args:
-        root: the corpus.
-        reason: why; not empty.
-        clock: gives the entry its time.
-
-    Raises:
-        UsageError: when the reason is empty, or params.yaml lists no evaluation task.
-        NegativeAnswerError: when this very set is frozen already.
-        ParamsError: when params.yaml cannot be read.
-        LedgerChainError: when the ledger does not verify.
-    """
-    chain.require_reason(reason)
-    with turn(root) as corpus:
-        read = corpus.params
-        if not read.evaluation:
-            hint = "list the tasks under evaluation.tasks"
-            raise UsageError("there is no evaluation set to freeze", where="params.yaml: evaluation.tasks", hint=hint)
-        subject = {
-            "tasks": evaluation_digest(corpus),
-            "count": len(read.evaluation),
-            "attempts": read.evaluation_attempts,
-        }
-        before = corpus.decisions.frozen
-        if before is not None and before.decision.subject == subject:
-            raise NegativeAnswerError("this set is frozen already", where=before.digest[:12], hint=_LOG)
-        evidence = evidence_of(read.evaluation)
-        entry = chain.append(
-            root / chain.NAME, corpus.chain, chain.Draft(Kind.FREEZE, subject, reason, evidence), clock
-        )
-        layout = Layout(root)
-        # before anything is stored there is no catalogue either, and nobody need be told
-        tasks, findings = stored_tasks(layout) if any(layout.segments.glob("*")) else (set(), [])
-        notes = [*released(corpus), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
-        notes += freeze_notes(read.evaluation, tasks, read.evaluation_file)
-    previous = before.decision.subject["tasks"] if before is not None else None
-    return Frozen(
-        findings=tuple(notes),
-        tasks=len(read.evaluation),
-        digest=evaluation_digest(corpus),
-        attempts=read.evaluation_attempts,
-        previous=previous,
-        entry=entry.digest,
-    )

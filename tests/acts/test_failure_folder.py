@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import failing_export, folder_swap
+from tracemark.acts import failure_export, folder_swap
 from tracemark.errors import UsageError
 
 from .conftest import Shop
@@ -149,13 +149,13 @@ def test_a_folder_that_cannot_be_replaced_is_refused(failures: Shop, monkeypatch
 def test_what_came_into_the_folder_meanwhile_is_never_replaced(failures: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     export(failures)
     folder = failures.root / "failures"
-    ours = failing_export._require_no_leak
+    ours = failure_export._require_no_leak
 
     def meanwhile(*asked: Any) -> None:
         (folder / "clusters" / "notes.md").write_text("mine")
         ours(*asked)
 
-    monkeypatch.setattr(failing_export, "_require_no_leak", meanwhile)
+    monkeypatch.setattr(failure_export, "_require_no_leak", meanwhile)
     with pytest.raises(UsageError, match=r"clusters/notes\.md"):
         export(failures)
     assert (folder / "clusters" / "notes.md").read_text() == "mine"

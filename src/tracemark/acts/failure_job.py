@@ -61,7 +61,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FailingJob:
+class FailureJob:
     """What a worker needs."""
 
     segment: Path
@@ -86,7 +86,7 @@ class Kind(NamedTuple):
 
 
 @dataclass(slots=True)
-class FailingResult:
+class FailureResult:
     """What a worker hands back, and what such results are together."""
 
     routed: Counter[Kind] = field(default_factory=Counter)
@@ -98,7 +98,7 @@ class FailingResult:
     spools: dict[tuple[str, str], list[Path]] = field(default_factory=dict)
     """By log and file: files with rows, those of each sorted by the traces' ids."""
 
-    def add(self, other: FailingResult) -> None:
+    def add(self, other: FailureResult) -> None:
         """Take in what was counted of other traces."""
         self.routed.update(other.routed)
         for log, clusters in other.clusters.items():
@@ -121,18 +121,18 @@ class Spooled:
     """Its bytes, line feed included."""
 
 
-def work(job: FailingJob) -> FailingResult:
+def work(job: FailureJob) -> FailureResult:
     """Route the traces of one job.
 
     Raises:
         IntegrityError: when a stored trace is damaged, or is not what its id, or the catalogue, says.
         OSError: when rows cannot be written.
     """
-    result = FailingResult()
+    result = FailureResult()
     rows: dict[tuple[str, str], list[bytes]] = {}
     for asked, line in lines_of(job):
         routing = route(line, job.conditions)
-        file = None if line["outcome"]["status"] == "success" else FILES.get(routing.destination)
+        file = None if line["outcome"]["status"] == "success" else FILES[routing.destination]
         result.routed[Kind(asked.log, routing.condition, routing.side, routing.destination, file)] += 1
         clusters = result.clusters.setdefault(asked.log, Clusters())
         clusters.ran(asked.counted)
@@ -156,7 +156,7 @@ def work(job: FailingJob) -> FailingResult:
     return result
 
 
-def examples(job: FailingJob) -> dict[str, Spooled]:
+def examples(job: FailureJob) -> dict[str, Spooled]:
     """Write the traces of one job as examples of their clusters; return where each is, by trace id.
 
     Raises:
@@ -173,7 +173,7 @@ def examples(job: FailingJob) -> dict[str, Spooled]:
     return found
 
 
-def routed(job: FailingJob) -> list[tuple[Asked, dict[str, Any], Routing]]:
+def routed(job: FailureJob) -> list[tuple[Asked, dict[str, Any], Routing]]:
     """Return the traces of a small job, each with its line as it stands now, and where it goes."""
     return [(asked, line, route(line, job.conditions)) for asked, line in lines_of(job)]
 
@@ -184,7 +184,7 @@ def _model(run: Mapping[str, Any]) -> str | None:
     return model_label(model.get("name"), model.get("revision"))
 
 
-def lines_of(job: FailingJob) -> Iterator[tuple[Asked, dict[str, Any]]]:
+def lines_of(job: FailureJob) -> Iterator[tuple[Asked, dict[str, Any]]]:
     """Yield the traces of a job with their lines, parsed, run and outcome as they stand now."""
     lines = read_lines(job.segment, (asked.location for asked in job.traces))
     for asked, line in zip(job.traces, lines, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracemark.acts import failing
+from tracemark.acts import failure_log
 
 from .conftest import Shop, write_version
 from .failed_runs import (
@@ -74,16 +74,16 @@ def test_a_cluster_of_a_candidates_log_is_the_one_that_list_and_show_tell_of(fai
     written = clusters(failures.root / "failures" / candidate["folder"])
     assert sorted(one["traces"] for one in written) == [1, 2]
     for name in ("desk_b", "desk_c"):
-        listed = failing.list_(failures.root, failing.FailureFilter(harness=name)).clusters
+        listed = failure_log.list_(failures.root, failure_log.FailureFilter(harness=name)).clusters
         assert {(one["cluster"], one["traces"], one["share"]) for one in listed} == {
             (one["cluster"], one["traces"], one["share"]) for one in written
         }
     for one in written:
-        shown = failing.show(failures.root, one["cluster"])
-        assert isinstance(shown, failing.ClusterShown)
+        shown = failure_log.show(failures.root, one["cluster"])
+        assert isinstance(shown, failure_log.ClusterShown)
         assert (shown.traces, shown.representatives) == (one["traces"], one["representatives"])
-        by_trace = failing.show(failures.root, one["representatives"][0])
-        assert isinstance(by_trace, failing.TraceRouted)
+        by_trace = failure_log.show(failures.root, one["representatives"][0])
+        assert isinstance(by_trace, failure_log.TraceRouted)
         assert by_trace.cluster == one["cluster"]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemark.acts.corpus import Corpus
-from tracemark.acts.failing_job import Asked, FailingJob
+from tracemark.acts.failure_job import Asked, FailureJob
 from tracemark.durable import read_regular, why_unread
 from tracemark.errors import IrregularFileError, ParamsError
 from tracemark.exporters.evaluation import for_evaluation
@@ -149,7 +149,7 @@ class Asking:
             return None
         return Left.NO_FINGERPRINT if fingerprint is None else Left.OTHER_HARNESS
 
-    def jobs(self, batches: Iterable[Batch], spools: Path | None = None) -> Iterator[FailingJob]:
+    def jobs(self, batches: Iterable[Batch], spools: Path | None = None) -> Iterator[FailureJob]:
         """Yield a job for each segment that holds a trace to be routed; what is left out is counted.
 
         Args:
@@ -160,7 +160,7 @@ class Asking:
             states = [state for state in batch.states if self._routes(state)]
             if states:
                 spool = None if spools is None else spools / f"rows-{number:06d}"
-                yield FailingJob(batch.path, tuple(self.asked(states)), self.conditions, spool)
+                yield FailureJob(batch.path, tuple(self.asked(states)), self.conditions, spool)
 
     def asked(self, states: Iterable[State]) -> Iterator[Asked]:
         """Yield what a worker must know of traces, whatever would leave them out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracemark.acts import failing
+from tracemark.acts import failure_log
 from tracemark.errors import ParamsError
 
 from .conftest import Shop
@@ -45,7 +45,7 @@ def test_an_expression_without_an_end_stops_the_log_and_is_named(
     assert refused.value.where == "own.toml"
     assert not (own.root / "failures").exists()
     with pytest.raises(ParamsError, match="condition 'mine'"):
-        failing.list_(own.root, failing.FailureFilter())
+        failure_log.list_(own.root, failure_log.FailureFilter())
 
 
 def test_a_condition_that_takes_everything_takes_no_fault_of_the_environment(own: Shop) -> None:

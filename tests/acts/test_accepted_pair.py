@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tracemark.acts import health, pairs
+from tracemark.acts import accepted_pair, health
 from tracemark.acts.corpus import Corpus
 from tracemark.cli.main import run as tracemark
 from tracemark.durable import CrashPoint
@@ -15,7 +15,7 @@ from tracemark.findings import Severity
 from tracemark.ledger import chain
 
 from .conftest import CLOCK, Shop
-from .evaluated import ALL, TASKS, Bench
+from .evaluated import ALL, Bench
 from .test_installing import in_a_child
 
 
@@ -33,38 +33,38 @@ def pair(shop: Shop) -> tuple[str | None, str | None]:
 
 
 def test_a_model_is_accepted_in_the_ledger_and_in_params(shop: Shop) -> None:
-    accepted = pairs.accept_model(shop.root, "m@1", "the first", CLOCK)
+    accepted = accepted_pair.accept_model(shop.root, "m@1", "the first", CLOCK)
     assert (accepted.model, accepted.previous, accepted.new_entry) == ("m@1", None, True)
     assert (accepted.members["name"], accepted.members["revision"], accepted.members["server"]) == ("m", "1", None)
     assert Corpus(shop.root).params.accepted.model == "m@1"
-    assert pairs.accept_model(shop.root, "n", "another", CLOCK).previous == "m@1"
+    assert accepted_pair.accept_model(shop.root, "n", "another", CLOCK).previous == "m@1"
     assert kinds(shop) == ["accept", "accept"]
 
 
 def test_what_its_evaluation_traces_agree_about_is_accepted_with_it(bench: Bench) -> None:
     bench.evaluate("desk_a", "q@1", ALL, called={"server": "vllm"}, sampling={"temperature": 1})
-    accepted = pairs.accept_model(bench.root, "q", "new", CLOCK)
+    accepted = accepted_pair.accept_model(bench.root, "q", "new", CLOCK)
     assert (accepted.model, [found.code for found in accepted.findings]) == ("q@1", ["model-revision"])
     assert (accepted.members["server"], accepted.members["sampling"]) == ("vllm", '{"temperature":1}')
     bench.evaluate("desk_b", "q@1", ALL, called={"server": "other"}, sampling={"temperature": 1})
-    again = pairs.accept_model(bench.root, "q@1", "new", CLOCK)
+    again = accepted_pair.accept_model(bench.root, "q@1", "new", CLOCK)
     assert (again.members["server"], again.members["sampling"]) == (None, '{"temperature":1}')
     assert pair(bench) == ("desk_a", "q@1")
 
 
 def test_a_name_without_an_evaluation_or_with_several_revisions_is_accepted_and_told(bench: Bench) -> None:
-    slip = pairs.accept_model(bench.root, "m@11", "a slip", CLOCK)
+    slip = accepted_pair.accept_model(bench.root, "m@11", "a slip", CLOCK)
     assert (slip.model, [found.code for found in slip.findings]) == ("m@11", ["model-unevaluated"])
     bench.evaluate("desk_a", "q@1", ALL)
     bench.evaluate("desk_a", "q@2", ALL)
-    (told,) = pairs.accept_model(bench.root, "q", "new", CLOCK).findings
+    (told,) = accepted_pair.accept_model(bench.root, "q", "new", CLOCK).findings
     assert (told.code, told.message) == ("model-revisions", "its evaluation traces are of several revisions: q@1, q@2")
-    assert pairs.accept_model(bench.root, "q@2", "that one", CLOCK).findings == ()
+    assert accepted_pair.accept_model(bench.root, "q@2", "that one", CLOCK).findings == ()
 
 
 def test_a_model_that_is_accepted_already_gets_no_second_entry(bench: Bench) -> None:
     before = kinds(bench)
-    again = pairs.accept_model(bench.root, "m@1", "again", CLOCK)
+    again = accepted_pair.accept_model(bench.root, "m@1", "again", CLOCK)
     assert not again.new_entry
     assert kinds(bench) == before
 
@@ -72,7 +72,7 @@ def test_a_model_that_is_accepted_already_gets_no_second_entry(bench: Bench) -> 
 @pytest.mark.parametrize("name", ["", " ", "a\nb"])
 def test_what_names_no_model_is_refused(shop: Shop, name: str) -> None:
     with pytest.raises(UsageError, match="names no model"):
-        pairs.accept_model(shop.root, name, "why", CLOCK)
+        accepted_pair.accept_model(shop.root, name, "why", CLOCK)
     assert kinds(shop) == []
 
 
@@ -85,10 +85,10 @@ def test_previous_is_the_pair_before_and_going_back_twice_goes_on(bench: Bench) 
     bench.set(("policy: significant", "policy: cotrace"))
     bench.install_model("m@3")
     assert pair(bench) == ("desk_b", "m@3")
-    back = pairs.rollback(bench.root, "previous", "worse in use", CLOCK)
+    back = accepted_pair.rollback(bench.root, "previous", "worse in use", CLOCK)
     assert (back.name, back.model, back.previous["model"]) == ("desk_b", "m@1", "m@3")
     assert pair(bench) == ("desk_b", "m@1")
-    pairs.rollback(bench.root, "previous", "worse as well", CLOCK)
+    accepted_pair.rollback(bench.root, "previous", "worse as well", CLOCK)
     assert pair(bench) == ("desk_a", "m@1")
 
 
@@ -104,23 +104,23 @@ def test_a_pair_of_an_entry_is_gone_back_to(bench: Bench, capsys: pytest.Capture
 
 def test_there_is_no_pair_before_the_first(shop: Shop) -> None:
     with pytest.raises(NegativeAnswerError, match="no pair was accepted"):
-        pairs.rollback(shop.root, "previous", "why", CLOCK)
+        accepted_pair.rollback(shop.root, "previous", "why", CLOCK)
     shop.accept()
     with pytest.raises(NegativeAnswerError, match="no pair before"):
-        pairs.rollback(shop.root, "previous", "why", CLOCK)
+        accepted_pair.rollback(shop.root, "previous", "why", CLOCK)
 
 
 def test_what_names_no_entry_is_refused(bench: Bench) -> None:
     with pytest.raises(UnknownNameError, match="begins with 'ffffffff'"):
-        pairs.rollback(bench.root, "ffffffff", "why", CLOCK)
+        accepted_pair.rollback(bench.root, "ffffffff", "why", CLOCK)
     with pytest.raises(UsageError, match="too short"):
-        pairs.rollback(bench.root, "f", "why", CLOCK)
+        accepted_pair.rollback(bench.root, "f", "why", CLOCK)
 
 
 def test_the_present_pair_is_not_gone_back_to(bench: Bench) -> None:
     last = chain.read(bench.root / chain.NAME).entries[-1].digest
     with pytest.raises(NegativeAnswerError, match="same as it was then"):
-        pairs.rollback(bench.root, last, "why", CLOCK)
+        accepted_pair.rollback(bench.root, last, "why", CLOCK)
 
 
 def test_a_roll_back_settles_what_branches_disagree_about(bench: Bench) -> None:
@@ -134,8 +134,8 @@ def test_a_roll_back_settles_what_branches_disagree_about(bench: Bench) -> None:
         lines.append(ledger.read_text().removeprefix(base))
     ledger.write_text(base + "".join(lines))
     with pytest.raises(UsageError, match="side by side"):
-        pairs.rollback(bench.root, "previous", "why", CLOCK)
-    pairs.rollback(bench.root, first[:12], "as before the branches", CLOCK)
+        accepted_pair.rollback(bench.root, "previous", "why", CLOCK)
+    accepted_pair.rollback(bench.root, first[:12], "as before the branches", CLOCK)
     assert pair(bench) == ("desk_a", "m@1")
 
 
@@ -152,22 +152,3 @@ def test_a_crash_within_a_roll_back_is_named_and_finished_by_the_same_command(be
     assert pair(bench) == ("desk_a", None)
     assert len(kinds(bench)) == number
     assert in_a_child(bench.root, None, *command) == 1
-
-
-# --- the set
-
-
-def test_the_evaluation_set_is_frozen_by_its_digest(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.tasks(*TASKS[:4], attempts=3)
-    command = ["--root", str(bench.root), "gate", "freeze", "--reason", "smaller", "--output", "json"]
-    assert tracemark(command) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["tasks"], said["attempts"]) == (4, 3)
-    assert said["previous"] is not None
-    assert tracemark(command) == 1
-    assert kinds(bench).count("freeze") == 2
-
-
-def test_without_tasks_there_is_nothing_to_freeze(shop: Shop) -> None:
-    with pytest.raises(UsageError, match="no evaluation set"):
-        pairs.freeze(shop.root, "why", CLOCK)

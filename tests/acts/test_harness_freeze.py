@@ -12,7 +12,7 @@ import pytest
 
 from tracemark.acts import harnesses
 from tracemark.acts.corpus import Corpus
-from tracemark.acts.freezing import freeze
+from tracemark.acts.harness_freeze import freeze
 from tracemark.errors import ManifestError, UnknownNameError, UsageError
 
 from .conftest import Shop

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tracemark import digest
-from tracemark.acts import decisions, failing, failing_export, failing_terms, ingest, scaffold
+from tracemark.acts import decisions, failure_export, failure_log, failure_terms, ingest, scaffold
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.errors import (
     ExportRefusedError,
@@ -178,7 +178,7 @@ def test_a_leak_stops_the_export_and_an_earlier_log_stays(failures: Shop, monkey
     export(failures)
     before = content(failures.root / "failures")
     failures.set(("tasks: []", "tasks: [f-3]"))
-    monkeypatch.setattr(failing_terms, "for_evaluation", lambda *_: False)
+    monkeypatch.setattr(failure_terms, "for_evaluation", lambda *_: False)
     monkeypatch.setenv("TRACEMARK_WORKERS", "1")
     with pytest.raises(ExportRefusedError, match="f-3") as stopped:
         export(failures)
@@ -248,7 +248,7 @@ def test_many_files_of_rows_become_one(failures: Shop, monkeypatch: pytest.Monke
         failures.ingest([failed(f"s-{number}", f"Error: {number} of them")], name=f"single-{number}")
     export(failures)
     whole = rows(failures.root / "failures")
-    monkeypatch.setattr(failing_export, "_OPEN", 2)
+    monkeypatch.setattr(failure_export, "_OPEN", 2)
     export(failures)
     assert rows(failures.root / "failures") == whole
     assert [row["trace"] for row in whole] == sorted(row["trace"] for row in whole)
@@ -332,9 +332,9 @@ def test_a_catalogue_that_says_other_than_later_statements_is_not_believed(failu
         export(failures)
     assert content(failures.root / "failures") == before
     with pytest.raises(IntegrityError, match="statements"):
-        failing.list_(failures.root, failing.FailureFilter())
+        failure_log.list_(failures.root, failure_log.FailureFilter())
     with pytest.raises(IntegrityError, match="statements"):
-        failing.show(failures.root, trace)
+        failure_log.show(failures.root, trace)
 
 
 def test_a_stored_file_that_is_not_pulled_or_not_read_refuses_the_log(failures: Shop) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 from tracemark import engine
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation_set import changed
-from tracemark.acts.failing_job import FAILURES, FILES, FailingJob, FailingResult, Spooled, examples, routed, work
-from tracemark.acts.failing_terms import ALL, Asking, Left, logs_of
+from tracemark.acts.failure_job import FAILURES, FILES, FailureJob, FailureResult, Spooled, examples, routed, work
+from tracemark.acts.failure_terms import ALL, Asking, Left, logs_of
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import UnknownNameError, UsageError
 from tracemark.failures.cluster import Cluster, Clusters, cluster_id, sighting
@@ -198,7 +198,7 @@ def show(root: Path, name: str) -> ClusterShown | TraceRouted:
         return _trace(corpus, store, trace)
 
 
-def count(corpus: Corpus, store: Store, only: frozenset[str | None] | None = None) -> tuple[Asking, FailingResult]:
+def count(corpus: Corpus, store: Store, only: frozenset[str | None] | None = None) -> tuple[Asking, FailureResult]:
     """Route every trace of a store and count what came out.
 
     Args:
@@ -206,7 +206,7 @@ def count(corpus: Corpus, store: Store, only: frozenset[str | None] | None = Non
         store: its store, unchanging.
         only: the fingerprints whose traces are wanted, None among them for those without; None for all.
     """
-    asking, result = Asking(corpus, store), FailingResult()
+    asking, result = Asking(corpus, store), FailureResult()
     found = store.batches(Selection(fingerprints=only), corpus.store_decisions)
     for part in engine.run(work, asking.jobs(found)):
         result.add(part)
@@ -299,7 +299,7 @@ def _trace(corpus: Corpus, store: Store, trace: str) -> TraceRouted:
     wanted = Selection(traces=frozenset({trace}), superseded=True)
     [batch] = store.batches(wanted, corpus.store_decisions)
     [state] = batch.states
-    [(asked, line, routing)] = routed(FailingJob(batch.path, tuple(asking.asked([state])), asking.conditions, None))
+    [(asked, line, routing)] = routed(FailureJob(batch.path, tuple(asking.asked([state])), asking.conditions, None))
     store.require_true(asking.restated)
     status = line["outcome"]["status"]
     file = None if status == "success" else FILES.get(routing.destination)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts import decisions, failing
-from tracemark.acts.failing import FailureFilter, FailureList
+from tracemark.acts import decisions, failure_log
+from tracemark.acts.failure_log import FailureFilter, FailureList
 from tracemark.errors import ParamsError, UnknownNameError, UsageError
 
 from .conftest import CLOCK, Shop, document
@@ -20,7 +20,7 @@ def failures(shop: Shop) -> Shop:
 
 
 def listed(shop: Shop, **wanted: Any) -> FailureList:
-    return failing.list_(shop.root, FailureFilter(**wanted))
+    return failure_log.list_(shop.root, FailureFilter(**wanted))
 
 
 def lines(found: FailureList) -> list[tuple[str, int]]:
@@ -98,30 +98,30 @@ def test_retracted_contested_and_superseded_traces_are_left_out(failures: Shop) 
     assert found.left_out == {"retracted": 1, "contested": 1}
     assert lines(found)[0] == (LOCKED, 2)
     assert sum(found.routed.values()) == 14
-    gone = failing.show(failures.root, ids["f-2"])
-    assert isinstance(gone, failing.TraceRouted)
+    gone = failure_log.show(failures.root, ids["f-2"])
+    assert isinstance(gone, failure_log.TraceRouted)
     assert gone.left_out == "superseded"
-    assert failing.show(failures.root, newer).left_out is None  # type: ignore[union-attr]
+    assert failure_log.show(failures.root, newer).left_out is None  # type: ignore[union-attr]
 
 
 def test_an_outcome_that_was_stated_later_counts(failures: Shop) -> None:
     open_ = document("later", reward=None, calls=1)
     failures.ingest([open_], name="open")
     trace = failures.ids()["later"]
-    before = failing.show(failures.root, trace)
+    before = failure_log.show(failures.root, trace)
     closed = document("later", reward=0.0, calls=1)
     failures.ingest([closed], name="closed")
-    after = failing.show(failures.root, trace)
-    assert isinstance(before, failing.TraceRouted)
-    assert isinstance(after, failing.TraceRouted)
+    after = failure_log.show(failures.root, trace)
+    assert isinstance(before, failure_log.TraceRouted)
+    assert isinstance(after, failure_log.TraceRouted)
     assert (before.status, before.condition, before.file) == ("unknown", "unmatched", "quarantine.jsonl")
     assert (after.status, after.condition, after.file) == ("failure", "stopped-early", "failures.jsonl")
 
 
 def test_one_cluster_with_what_was_called_and_seen(failures: Shop) -> None:
     row = listed(failures).clusters[0]
-    shown = failing.show(failures.root, row["cluster"][:16])
-    assert isinstance(shown, failing.ClusterShown)
+    shown = failure_log.show(failures.root, row["cluster"][:16])
+    assert isinstance(shown, failure_log.ClusterShown)
     assert (shown.harness, shown.tool, shown.line, shown.traces) == ("desk_a", "look", LOCKED, 4)
     assert shown.task_names == ["f-0", "f-1", "f-2", "f-3"]
     ids = failures.ids()
@@ -136,23 +136,23 @@ def test_one_cluster_with_what_was_called_and_seen(failures: Shop) -> None:
 
 def test_one_trace_with_what_routed_it(failures: Shop) -> None:
     ids = failures.ids()
-    shown = failing.show(failures.root, ids["disk"])
-    assert isinstance(shown, failing.TraceRouted)
+    shown = failure_log.show(failures.root, ids["disk"])
+    assert isinstance(shown, failure_log.TraceRouted)
     assert (shown.condition, shown.side, shown.file) == ("environment-fault", "environment", "environment.jsonl")
     assert (shown.cluster, shown.failure) == (
         None,
         {"step": 3, "call": "c0", "tool": "look", "text": "Error: no space left on device"},
     )
-    one = failing.show(failures.root, ids["f-3"])
-    assert isinstance(one, failing.TraceRouted)
+    one = failure_log.show(failures.root, ids["f-3"])
+    assert isinstance(one, failure_log.TraceRouted)
     assert one.cluster == listed(failures).clusters[0]["cluster"]
 
 
 def test_what_is_neither_a_trace_nor_a_cluster(failures: Shop) -> None:
     with pytest.raises(UnknownNameError, match="no cluster"):
-        failing.show(failures.root, "0" * 64)
+        failure_log.show(failures.root, "0" * 64)
     with pytest.raises(UsageError):
-        failing.show(failures.root, "zz")
+        failure_log.show(failures.root, "zz")
 
 
 OWN = """\
@@ -176,8 +176,8 @@ def test_conditions_of_ones_own_are_tried_among_the_shipped_ones(failures: Shop)
     assert found.routed["locked"] == 7
     # a success is in no cluster, whatever a condition says of it
     assert lines(found)[0] == (LOCKED, 4)
-    odd = failing.show(failures.root, failures.ids()["odd"])
-    assert isinstance(odd, failing.TraceRouted)
+    odd = failure_log.show(failures.root, failures.ids()["odd"])
+    assert isinstance(odd, failure_log.TraceRouted)
     assert (odd.condition, odd.destination, odd.file, odd.cluster) == ("locked", "harness", None, None)
 
 

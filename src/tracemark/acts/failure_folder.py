@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemark import digest
-from tracemark.acts.failing_job import FAILURES, FILES
+from tracemark.acts.failure_job import FAILURES, FILES
 from tracemark.acts.folder_swap import replace
 from tracemark.durable import make_folder, read_regular, write_atomic
 from tracemark.errors import IrregularFileError, UsageError

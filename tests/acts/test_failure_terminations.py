@@ -18,8 +18,8 @@ from tests.importers import otel_made
 from tests.importers.make_golden import SAMPLES
 from tracemark.acts import ingest
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.failing_job import work
-from tracemark.acts.failing_terms import Asking
+from tracemark.acts.failure_job import work
+from tracemark.acts.failure_terms import Asking
 from tracemark.store.selection import Selection
 
 from .failed_runs import FILES

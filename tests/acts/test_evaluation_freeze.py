@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tracemark.acts import pairs
-from tracemark.acts.freeze_notes import freeze_notes
+from tracemark.acts import evaluation_freeze, gate_log
+from tracemark.acts.evaluation_freeze import freeze_notes
 from tracemark.cli.main import run as tracemark
+from tracemark.errors import UsageError
 from tracemark.findings import Finding, Severity
 
 from .conftest import CLOCK, Shop
@@ -81,4 +82,21 @@ def test_a_set_that_nobody_has_run_is_frozen_without_a_word(shop: Shop) -> None:
 
 def test_before_anything_is_stored_a_catalogue_is_not_missed(tmp_path: Path) -> None:
     (tmp_path / "params.yaml").write_text("evaluation: {tasks: [e-0], attempts: 2}\n")
-    assert pairs.freeze(tmp_path, "the set", CLOCK).findings == ()
+    assert evaluation_freeze.freeze(tmp_path, "the set", CLOCK).findings == ()
+
+
+def test_the_evaluation_set_is_frozen_by_its_digest(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.tasks(*TASKS[:4], attempts=3)
+    command = ["--root", str(bench.root), "gate", "freeze", "--reason", "smaller", "--output", "json"]
+    assert tracemark(command) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["tasks"], said["attempts"]) == (4, 3)
+    assert said["previous"] is not None
+    assert tracemark(command) == 1
+    freezes = [one for one in gate_log.gate_log(bench.root).decisions if one["kind"] == "freeze"]
+    assert len(freezes) == 2
+
+
+def test_without_tasks_there_is_nothing_to_freeze(shop: Shop) -> None:
+    with pytest.raises(UsageError, match="no evaluation set"):
+        evaluation_freeze.freeze(shop.root, "why", CLOCK)

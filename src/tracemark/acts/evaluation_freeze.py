@@ -1,0 +1,135 @@
+"""`gate freeze`: keep the evaluation set as it is, and tell what stored runs show of it.
+
+Ids that are not one to one with tasks, and runs made before it, are told and stand not against the freeze: gates refuse
+what they cannot tell apart, and a set may be frozen late for good reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracemark.acts.decisions import turn
+from tracemark.acts.evaluation_set import evidence_of, released
+from tracemark.acts.gating import evaluation_digest
+from tracemark.clock import Clock
+from tracemark.errors import NegativeAnswerError, UsageError
+from tracemark.exporters.evaluation import first_of, qualified, unmatched
+from tracemark.findings import Finding, Report, finding
+from tracemark.gates.terms import meanings
+from tracemark.ledger import chain
+from tracemark.ledger.params import NAME
+from tracemark.model.decision import Kind
+from tracemark.store.disputes import stored_tasks
+from tracemark.store.layout import Layout
+
+
+@dataclass(frozen=True)
+class Frozen(Report):
+    """The evaluation set is frozen."""
+
+    tasks: int
+    """How many ids it has."""
+    digest: str
+    """Its digest: SHA-256 of the canonical JSON of its ids, sorted."""
+    attempts: int
+    """Attempts at each task that gates ask for."""
+    previous: str | None
+    """Digest of the set that was frozen before; None when none was."""
+    entry: str
+    """Digest of the ledger entry that holds the decision."""
+
+
+def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
+    """Keep the evaluation set as it is: gates refuse to judge on another one.
+
+    What stored runs show of it is told, such as that results at its tasks could be seen; nothing of it refuses.
+
+    Args:
+        root: the corpus.
+        reason: why; not empty.
+        clock: gives the entry its time.
+
+    Raises:
+        UsageError: when the reason is empty, or params.yaml lists no evaluation task.
+        NegativeAnswerError: when this very set is frozen already.
+        ParamsError: when params.yaml cannot be read.
+        LedgerChainError: when the ledger does not verify.
+    """
+    chain.require_reason(reason)
+    with turn(root) as corpus:
+        read = corpus.params
+        if not read.evaluation:
+            hint = "list the tasks under evaluation.tasks"
+            raise UsageError("there is no evaluation set to freeze", where="params.yaml: evaluation.tasks", hint=hint)
+        subject = {
+            "tasks": evaluation_digest(corpus),
+            "count": len(read.evaluation),
+            "attempts": read.evaluation_attempts,
+        }
+        before = corpus.decisions.frozen
+        if before is not None and before.decision.subject == subject:
+            raise NegativeAnswerError(
+                "this set is frozen already", where=before.digest[:12], hint="tracemark gate log shows it"
+            )
+        evidence = evidence_of(read.evaluation)
+        entry = chain.append(
+            root / chain.NAME, corpus.chain, chain.Draft(Kind.FREEZE, subject, reason, evidence), clock
+        )
+        layout = Layout(root)
+        # before anything is stored there is no catalogue either, and nobody need be told
+        tasks, findings = stored_tasks(layout) if any(layout.segments.glob("*")) else (set(), [])
+        notes = [*released(corpus), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
+        notes += freeze_notes(read.evaluation, tasks, read.evaluation_file)
+    previous = before.decision.subject["tasks"] if before is not None else None
+    return Frozen(
+        findings=tuple(notes),
+        tasks=len(read.evaluation),
+        digest=evaluation_digest(corpus),
+        attempts=read.evaluation_attempts,
+        previous=previous,
+        entry=entry.digest,
+    )
+
+
+def freeze_notes(
+    evaluation: frozenset[str], stored: Iterable[tuple[str | None, str | None]], file: str | None
+) -> Iterator[Finding]:
+    """Yield what is known of the ids of a set by the tasks that are stored.
+
+    Args:
+        evaluation: the ids.
+        stored: task and domain of every stored trace, each pair once.
+        file: the file that lists the ids; None when `params.yaml` itself does.
+    """
+    names = {name for task, domain in stored if (name := qualified(task, domain))}
+    meant = meanings(evaluation, names)
+    where = file or f"{NAME}: evaluation.tasks"
+    if said := [*_bare(meant), *_doubled(meant)]:
+        message = f"gates refuse an id that means several tasks, and a task of several ids: {'; '.join(said)}"
+        yield finding("evaluation-ambiguous", where, message)
+    if seen := sorted({task for tasks in meant.values() for task in tasks}):
+        number = "runs of one task" if len(seen) == 1 else f"runs of {len(seen)} tasks"
+        message = f"{number} of the set are stored already, so their results could be seen: {first_of(map(repr, seen))}"
+        yield finding("evaluation-seen", where, message)
+
+
+def _bare(meant: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Yield in words which ids mean tasks that have a domain which the id has not, or the other way round."""
+    bare = {listed: tasks for listed, tasks in sorted(meant.items()) if any(task != listed for task in tasks)}
+    if bare:
+        each = (f"{listed!r} means {first_of(map(repr, tasks))}" for listed, tasks in bare.items())
+        yield f"{len(bare)} of {len(meant)} ids and their stored tasks have not the same domain ({first_of(each)})"
+
+
+def _doubled(meant: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Yield in words which tasks several ids mean."""
+    ids: dict[str, list[str]] = {}
+    for listed, tasks in sorted(meant.items()):
+        for task in tasks:
+            ids.setdefault(task, []).append(listed)
+    doubled = {task: listed for task, listed in sorted(ids.items()) if len(listed) > 1}
+    if doubled:
+        each = (f"{task!r} is meant by {first_of(map(repr, listed))}" for task, listed in doubled.items())
+        yield f"{len(doubled)} stored task{'' if len(doubled) == 1 else 's'} of several ids ({first_of(each)})"
