@@ -49,6 +49,21 @@ def test_a_cost_is_the_runs_own_total_else_the_sum_of_its_steps_and_never_a_gues
         (0.01, [0.0049, 0.0095], 0.01),
         (123.0, [61.6, 61.6], 123.0),
         (1.0, [10.0**308, 10.0**308], None),
+        # what costs something is not free, however little that is
+        (0, [0.003], None),
+        (0.0, [1e-9, 1e-9], None),
+        (0, [0.0, 0.0], 0.0),
+        # what was cut at the last decimal that is written is no other total, and one cent is much beside a tenth of one
+        (0.001, [0.0014], 0.001),
+        (0.001, [0.0016], None),
+        (0.001, [0.009], None),
+        (1e-05, [1.4e-05], 1e-05),
+        # a number in JSON does not keep the zeros of 0.10: nobody rounds to ten cents
+        (0.1, [0.104], 0.1),
+        (0.1, [0.14], None),
+        (1, [1.4], None),
+        # what is below 0 takes nothing away from what the others cost
+        (0, [5.0, -5.0], None),
     ],
 )
 def test_a_total_that_is_less_than_its_steps_cost_is_not_known(
@@ -60,6 +75,19 @@ def test_a_total_that_is_less_than_its_steps_cost_is_not_known(
 def test_what_was_copied_from_an_earlier_document_contradicts_no_total() -> None:
     steps = [step(5.0, is_copied_context=True), step(0.25)]
     assert cost_of({"steps": steps, "final_metrics": {"total_cost_usd": 0.25}}) == 0.25
+
+
+def test_a_total_of_0_is_not_known_where_an_embedded_agent_cost_something() -> None:
+    free = {"total_cost_usd": 0}
+    for embedded in (
+        {"steps": [step(0.003)]},
+        {"steps": [step(0.003)], "final_metrics": free},
+        {"steps": [step(None)], "final_metrics": {"total_cost_usd": 0.003}},
+        {"steps": [], "final_metrics": free, "subagent_trajectories": [{"steps": [step(0.003), step(None)]}]},
+    ):
+        assert cost_of({"steps": [], "final_metrics": free, "subagent_trajectories": [embedded]}) is None
+    idle = {"steps": [step(0.0)], "final_metrics": free}
+    assert cost_of({"steps": [], "final_metrics": free, "subagent_trajectories": [idle]}) == 0
 
 
 def test_a_negative_part_is_not_made_up_for_by_the_others() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from tracemark import digest
@@ -26,8 +27,10 @@ from tracemark.store.store import Store
 
 _DAY = re.compile(r"\d{4}-?\d{2}-?\d{2}", re.ASCII)
 _DATED = re.compile(rf"(?P<name>.+?)[-@:]?(?P<date>{_DAY.pattern})", re.ASCII | re.DOTALL)
-_ROUNDED, _CENT = 1.01, 0.01
-"""How much less than its steps a total may say: recorders round."""
+_ROUNDED = 1.01
+"""How many times its total the steps of a run may cost: recorders round each of them."""
+_CENTS = -2
+"""The coarsest decimal to which a recorder rounds a total; JSON keeps no zeros, so 0.1 may have been 0.10."""
 _NAMED = ("name", "revision", "chat_template", "tokenizer", "server")
 
 
@@ -160,21 +163,41 @@ def cost_of(trajectory: Mapping[str, Any]) -> float | None:
     """Return what a run cost in US dollars: its own total, else the sum over its steps; None when it is not known.
 
     Steps without a call of a model cost nothing. One step whose cost is not known makes the whole unknown, and so does
-    an embedded sub-agent of unknown cost, or a total that is less than what the steps cost. Where a cost is below 0,
-    that is returned, since no sum with it means anything.
+    an embedded sub-agent of unknown cost, or a total that is less than what the steps cost, as 0 is less than anything.
+    Where a cost is below 0, that is returned, since no sum with it means anything.
     """
     stated = (trajectory.get("final_metrics") or {}).get("total_cost_usd")
-    embedded = [cost_of(one) for one in trajectory.get("subagent_trajectories") or ()]
     if stated is not None:
         total = _number(stated)
-        own = [_cost_of_step(step) for step in _spoken(trajectory) if not step.get("is_copied_context")]
-        least = sum(cost for cost in (*own, *embedded) if cost is not None)
-        return None if total is not None and total >= 0 and least > total * _ROUNDED + _CENT else total
+        return None if total is not None and total >= 0 and _least(trajectory) > _most(total) else total
+    embedded = [cost_of(one) for one in trajectory.get("subagent_trajectories") or ()]
     costs = [*map(_cost_of_step, _spoken(trajectory)), *embedded]
     known = [cost for cost in costs if cost is not None]
     if known and min(known) < 0:
         return min(known)
     return sum(known) if known and len(known) == len(costs) else None
+
+
+def _least(trajectory: Mapping[str, Any]) -> float:
+    """Return what the steps of a run cost at least, those of embedded agents and their totals included.
+
+    What is not known counts as nothing, and what is below 0 takes nothing away.
+    """
+    own = [_cost_of_step(step) for step in _spoken(trajectory) if not step.get("is_copied_context")]
+    least = sum(max(cost, 0.0) for cost in own if cost is not None)
+    for one in trajectory.get("subagent_trajectories") or ():
+        stated = _number((one.get("final_metrics") or {}).get("total_cost_usd"))
+        least += max(_least(one), stated or 0.0)
+    return least
+
+
+def _most(total: float) -> float:
+    """Return the most that the steps of a run can cost whose total was rounded; nothing where it is 0."""
+    if total == 0:
+        return 0.0
+    exponent = Decimal(str(total)).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return total * _ROUNDED + 0.5 * 10.0 ** min(exponent, _CENTS)
 
 
 def _cost_of_step(step: Mapping[str, Any]) -> float | None:
