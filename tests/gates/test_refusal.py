@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.gates.evaluations import BASE, GRADER, NEW, OLD, TUNED, attempts, cell, changed, of
 from tracemark.gates.against import refusals
 from tracemark.gates.cell import Cell, Model, Pair
-from tracemark.gates.coverage import wanted
+from tracemark.gates.coverage import coverage_refusals, wanted
 from tracemark.gates.refusal import Reason, Refusal, Rerun, named
 from tracemark.gates.terms import Half, Terms
 
@@ -279,6 +280,21 @@ def test_errors_above_the_limit_are_refused_with_what_to_run_again() -> None:
     three = [one._replace(status="error") if one.attempt == 0 else one for one in MADE]
     assert reasons(INCUMBENT, new(three), infrastructure_limit=0.25) == []
     assert reasons(INCUMBENT, new(three), infrastructure_limit=0.24) == ["infrastructure-errors"]
+
+
+@pytest.mark.parametrize(("tasks", "number"), [(50, 1), (25, 4), (100, 3), (100, 1)])
+def test_as_many_errors_as_the_limit_says_in_writing_are_let_through_and_no_more(tasks: int, number: int) -> None:
+    each = dict.fromkeys((f"desk/{at:03}" for at in range(tasks)), number)
+    made, every = attempts(each, number, NEW), tasks * number
+    for count in (*range(1, every, 7), every - 1, 29):
+        broken = new([one._replace(status="error") if at < count else one for at, one in enumerate(made)])
+        cells = {"incumbent": cell(each, number), "candidate": broken}
+        limit = count / every
+        if Decimal(str(limit)) * every != count:
+            continue
+        for told, refused in ((limit, []), (limit - 0.001, ["infrastructure-errors"])):
+            terms = Terms(Half.HARNESS, attempts=number, infrastructure_limit=told)
+            assert [one.reason for one in coverage_refusals(cells, terms)] == refused, (count, told)
 
 
 def test_an_error_that_was_run_again_is_no_refusal() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from functools import cached_property
 from itertools import chain
 
@@ -250,7 +251,8 @@ def _infrastructure(sheet: _Sheet, side: str) -> Iterator[Refusal]:
     opened = {task: tally.open for task, tally in sheet.tallies[side].items() if tally.open}
     count = sum(map(len, opened.values()))
     attempts = sheet.number * len(tasks_in(sheet.cells))
-    if count and count > limit * attempts:
+    # as it is written: 0.29 of 100 are 29, and less than that as floats
+    if count and count > Decimal(str(limit)) * attempts:
         message = (
             f"the infrastructure ended {numbered(count, 'attempt')} of {attempts} of the {side}, not re-run, "
             f"where {limit:.1%} may be so: {named(opened)}"
