@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tracemark import digest
 from tracemark.ledger import chain
 from tracemark.ledger.entry import Entry, seal
 from tracemark.ledger.pair import label, pair_after, pair_before
@@ -109,6 +110,25 @@ def test_halves_installed_side_by_side_both_hold_and_were_never_judged_together(
     assert codes(held) == ["ledger-pair-unjudged"]
     later = install("model", B, model("new"), ours, theirs)
     assert codes(after(base, ours, theirs, later)) == []
+
+
+def test_freezes_side_by_side_of_other_tasks_are_told_by_the_names_of_these_where_both_name_them() -> None:
+    def frozen(*tasks: str, evidence: dict[str, Any] | None = None) -> Entry:
+        named = {"tasks": digest.of(sorted(tasks)), "count": len(tasks), "attempts": 4}
+        return entry("freeze", named, evidence={"tasks": sorted(tasks)} if evidence is None else evidence)
+
+    names = [f"e-{number}" for number in range(9)]
+    ours, theirs = frozen(*names), frozen("e-0", other := "e\n9")
+    (said,) = after(ours, theirs).conflicts
+    shown = "'e-1', 'e-2', 'e-3', 'e-4', 'e-5' and 3 more"
+    assert f"{ours.digest[:12]} says 9 tasks ({digest.of(names)[:12]}), {shown} among them" in said.message
+    assert f"{theirs.digest[:12]} says 2 tasks ({digest.of([other, 'e-0'])[:12]}), {other!r} among them" in said.message
+    # a list that has not the digest, or is none, names no task
+    for evidence in ({"tasks": ["e-0"]}, {"tasks": 1}, {}):
+        unnamed = frozen("e-0", "e-9", evidence=evidence)
+        (said,) = after(ours, unnamed).conflicts
+        assert f"{unnamed.digest[:12]} says 2 tasks ({digest.of(['e-0', 'e-9'])[:12]})" in said.message
+        assert "among them" not in said.message
 
 
 def test_freezes_side_by_side_that_disagree_hold_neither() -> None:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pydantic import ValidationError
-
 from tracemark import digest
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import ExportRefusedError
@@ -24,7 +22,8 @@ from tracemark.exporters.evaluation import first_of, for_evaluation, outside, qu
 from tracemark.findings import Finding, finding
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.params import NAME
-from tracemark.model.decision import FreezeEvidence, Kind
+from tracemark.ledger.state import ids_of
+from tracemark.model.decision import Kind
 
 CHANGED = "evaluation-changed"
 """Code of the findings that the set is another one than was frozen."""
@@ -84,7 +83,7 @@ def require_unchanged(corpus: Corpus) -> None:
 
 def released(corpus: Corpus) -> list[Finding]:
     """Return the finding that ids of the set that was frozen last are in the present one no more, as one freezes it."""
-    before = frozenset().union(*map(_ids, corpus.decisions.freezes))
+    before = frozenset().union(*map(ids_of, corpus.decisions.freezes))
     free = outside(before, corpus.params.evaluation)
     if not free:
         return []
@@ -108,7 +107,7 @@ def once_held(corpus: Corpus, tasks: Iterable[tuple[str | None, str | None]]) ->
     free = [one for one in set(tasks) if one[0] and not for_evaluation(*one, evaluation)]
     held: dict[str, Entry] = {}
     for entry in _freezes(corpus):
-        ids = _ids(entry)
+        ids = ids_of(entry)
         for task, domain in free if ids else ():
             if for_evaluation(task, domain, ids):
                 held.setdefault(qualified(task, domain) or "", entry)
@@ -118,7 +117,7 @@ def once_held(corpus: Corpus, tasks: Iterable[tuple[str | None, str | None]]) ->
 def broken_evidence(corpus: Corpus) -> tuple[list[Finding], list[str]]:
     """Return findings on freezes whose list of ids contradicts them, and a sentence on how many lists hold."""
     named = [entry for entry in _freezes(corpus) if entry.decision.evidence is not None]
-    wrong = [entry for entry in named if not _ids(entry)]
+    wrong = [entry for entry in named if not ids_of(entry)]
     if not named:
         return [], []
     findings = [
@@ -138,18 +137,9 @@ def _freezes(corpus: Corpus) -> Iterator[Entry]:
     return (entry for entry in corpus.chain.entries if entry.decision.kind == Kind.FREEZE)
 
 
-def _ids(entry: Entry) -> frozenset[str]:
-    """Return the ids that a freeze names; none when it names none, or others than those of its digest."""
-    try:
-        named = FreezeEvidence.model_validate(entry.decision.evidence).tasks
-    except ValidationError:
-        return frozenset()
-    return frozenset(named) if digest.of(sorted(named)) == entry.decision.subject["tasks"] else frozenset()
-
-
 def _difference(freezes: Iterable[Entry], evaluation: frozenset[str]) -> str:
     """Return in words what was taken out of a frozen set and what was added to it."""
-    ids = next((found for found in map(_ids, freezes) if found), None)
+    ids = next((found for found in map(ids_of, freezes) if found), None)
     if ids is None:
         return "which tasks were taken out is not known, since the freeze names only their number"
     apart = (("taken out", ids - evaluation), ("added", evaluation - ids))

@@ -19,13 +19,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from tracemark import digest
 from tracemark.findings import Finding
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.descent import Past, disagreement
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import accepted_pair
-from tracemark.model.decision import Kind
+from tracemark.model.decision import FreezeEvidence, Kind
+
+_SHOWN = 5
+_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,33 @@ def freezes_in_force(entries: Iterable[Entry], past: Past) -> Freezes:
         return Freezes(latest[0] if latest else None, latest, ())
     member = next(name for name in ("tasks", "attempts", "count") if len({one[name] for one in subjects}) > 1)
     said = [(entry, str(entry.decision.subject[member])) for entry in latest]
+    if member == "tasks":
+        named = {entry.digest: ids_of(entry) for entry in latest}
+        shared = frozenset.intersection(*named.values())
+        # where one names no ids, what the others have beside it is not known
+        apart = {entry: ids - shared if all(named.values()) else frozenset() for entry, ids in named.items()}
+        said = [(entry, _set(entry, sorted(apart[entry.digest]))) for entry in latest]
     return Freezes(None, latest, (disagreement("ledger-freeze-conflict", "ledger.jsonl", said),))
+
+
+def ids_of(freeze: Entry) -> frozenset[str]:
+    """Return the ids that a freeze names; none when it names none, or others than those of its digest."""
+    try:
+        named = FreezeEvidence.model_validate(freeze.decision.evidence).tasks
+    except ValidationError:
+        return frozenset()
+    return frozenset(named) if digest.of(sorted(named)) == freeze.decision.subject["tasks"] else frozenset()
+
+
+def _set(freeze: Entry, apart: list[str]) -> str:
+    """Return what a freeze says of the set, with some of those ids that not every freeze has beside it."""
+    subject = freeze.decision.subject
+    count = subject["count"]
+    said = f"{count} task{'' if count == 1 else 's'} ({subject['tasks'][:_DIGITS]})"
+    if not apart:
+        return said
+    more = f" and {len(apart) - _SHOWN} more" if len(apart) > _SHOWN else ""
+    return f"{said}, {', '.join(map(repr, apart[:_SHOWN]))}{more} among them"
 
 
 def _stamps(chain: Chain, past: Past) -> tuple[dict[str, str | None], dict[str, frozenset[str | None]], list[Finding]]:
