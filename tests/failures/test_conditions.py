@@ -171,6 +171,13 @@ class TestOwn:
         text = PLAIN.replace("patterns =", "terminations =")
         assert [one.name for one in conditions(text).ordered if one.terminations] == ["environment-fault", "mine"]
 
+    def test_so_are_those_for_what_is_not_this_machine(self) -> None:
+        text = PLAIN.replace("patterns =", "remote =")
+        assert [one.name for one in conditions(text).ordered if one.remote] == ["environment-fault", "mine"]
+        with pytest.raises(ParamsError, match="remote") as refused:
+            conditions(PLAIN + "remote = ['(']", "own.toml")
+        assert refused.value.where == "own.toml:12"
+
     @pytest.mark.parametrize(
         ("text", "words"),
         [

@@ -1,7 +1,9 @@
 """The router's conditions as data: the twelve shipped ones, and a user's own beside them.
 
 A condition says whose fault a run's end is and where its trace goes. It is data because judgement changes and code
-should not: what a routing rests on is named by `Conditions.digest`, which goes into every stored result.
+should not: what the conditions say is named by `Conditions.digest`. That is one half of what a routing rests on. The
+other is how texts are read (what is an error, which line says it, what a family and a mask is), which is code and is
+named by the version of tracemark; the manifest of a failure log holds both.
 
 Invariants:
 - reading is strict: an unknown member, a wrong type or a pattern that does not compile is refused with the file, the
@@ -78,8 +80,9 @@ class Question(StrEnum):
     STOPPED = "stopped"
     """No unrecovered failure, and how the run stopped matches one of `patterns`; any way when there are none."""
     FAILURE_MATCHES = "failure-matches"
-    """The error line of the earliest unrecovered failure matches one of `patterns`. Where environment or grader is the
-    side, or the run ended in an error, how it stopped may match one of them, or of `terminations`, instead."""
+    """The error line of the earliest unrecovered failure matches one of `patterns`; or one of `remote`, and what did
+    not answer is not this machine. Where environment or grader is the side, or the run ended in an error, how it
+    stopped may match one of them, or of `terminations`, instead."""
     FAILURE_HIDDEN = "failure-hidden"
     """The agent saw nothing of the earliest unrecovered failure."""
     FAILURE_REPEATED = "failure-repeated"
@@ -116,6 +119,9 @@ class Condition(NamedTuple):
     """For `failures`."""
     terminations: tuple[re.Pattern[str], ...] = ()
     """Further expressions for how the run stopped, for `failure-matches`."""
+    remote: tuple[re.Pattern[str], ...] = ()
+    """Further expressions for the error line, for `failure-matches`: they count for nothing where it names this machine
+    itself, as `localhost` does, or names no address and the command names this machine."""
     own: str | None = None
     """How messages name the user's file that states it; None for a shipped one."""
 
@@ -134,7 +140,7 @@ _PARAMETERS: dict[Question, tuple[str, ...]] = {
     Question.GRADER_EXCEPTION: ("patterns",),
     Question.FAILURES: ("failures",),
     Question.STOPPED: ("patterns",),
-    Question.FAILURE_MATCHES: ("patterns", "terminations"),
+    Question.FAILURE_MATCHES: ("patterns", "terminations", "remote"),
     Question.FAILURE_REPEATED: ("repeats",),
 }
 _REQUIRED: dict[Question, str] = {Question.FAILURES: "failures", Question.FAILURE_MATCHES: "patterns"}
@@ -240,7 +246,7 @@ def _condition(table: Mapping[str, Any], place: _Place, own: str | None) -> Cond
         if key not in allowed:
             place.refuse(key, f"is not known for the test {test}; known are {', '.join(allowed)}")
     required = _REQUIRED.get(test)
-    if required is not None and not table.get(required) and not table.get("terminations"):
+    if required is not None and not any(table.get(key) for key in (required, "terminations", "remote")):
         place.refuse(required, f"the test {test} needs it")
     name = _text(table, "name", place)
     if _PLAIN.match(name) is None or name == UNMATCHED:
@@ -268,6 +274,7 @@ def _condition(table: Mapping[str, Any], place: _Place, own: str | None) -> Cond
         repeats,
         failures,
         _patterns(table, "terminations", place),
+        _patterns(table, "remote", place),
         own,
     )
 

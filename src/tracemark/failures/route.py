@@ -33,6 +33,11 @@ from tracemark.failures.patience import SECONDS, ImpatienceError, search
 _LONGEST_WORDS = 2_000
 # between the words of a name such as `APIConnectionError`, `max_steps` or `api-error`
 _JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_-]+")
+# this machine, and whatever looks like the address of one
+_LOCAL = re.compile(
+    r"(?<![\w.-])(?:localhost(?![\w-])|127(?:\.\d{1,3}){3}|0\.0\.0\.0)|(?<![\w:])::1(?![\w:])", re.IGNORECASE
+)
+_ADDRESS = re.compile(r"(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,9}\.(?:[a-z]{2,20}|\d{1,3})\b", re.IGNORECASE)
 _GRADERS_OWN = (
     "error",
     "exception",
@@ -216,10 +221,19 @@ def _failure_matches(condition: Condition, facts: _Facts) -> bool:
         error = facts.story.events[facts.failed].error or ""
         if _matches(condition, condition.patterns, error):
             return True
+        if _matches(condition, condition.remote, error) and not _is_local(error, facts.story.events[facts.failed]):
+            return True
     # what cut a run off is also why nothing was made good; a wrapper's words there are another thing than a rejection
     if condition.side not in NOBODYS and facts.status != "error":
         return False
-    return _matches(condition, (*condition.patterns, *condition.terminations), *facts.terminations)
+    return _matches(condition, (*condition.patterns, *condition.remote, *condition.terminations), *facts.terminations)
+
+
+def _is_local(error: str, event: Event) -> bool:
+    """Return whether what an error line speaks of is a server on this machine, which the run may have had to start."""
+    if _LOCAL.search(error) is not None:
+        return True
+    return _ADDRESS.search(error) is None and _LOCAL.search(event.command) is not None
 
 
 def _failure_hidden(_: Condition, facts: _Facts) -> bool:
