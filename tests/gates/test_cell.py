@@ -96,18 +96,18 @@ def test_the_model_of_a_cell_is_the_one_that_attempts_name() -> None:
     assert Cell.of(Pair(OLD, Model("desk-agent")), made).model == BASE
 
 
-def test_fresh_attempts_are_taken_alone_only_where_they_are_a_whole_evaluation() -> None:
+def test_fresh_attempts_alone_count_as_soon_as_there_is_one() -> None:
     first = attempts({"desk/t": 3, "desk/u": 3}, 3)
     second = [one._replace(trace=one.trace[::-1]) for one in attempts({"desk/t": 1, "desk/u": 1}, 3)]
     used = {one.trace for one in first}
-    assert freshest([*first, *second], used, None) == tuple(second)
-    # never filled up from the other one
-    assert freshest([*first, *second[:-1]], used, None) == tuple(first)
-    assert freshest([*first, *second[:-1]], used, 2) == tuple(second[:-1])
-    assert freshest([*first, *(one for one in second if one.task == "desk/t")], used, None) == tuple(first)
-    assert freshest(first, used, None) == tuple(first)
-    assert freshest(first, (), None) == tuple(first)
-    assert freshest((), used, None) == ()
+    assert freshest([*first, *second], used) == tuple(second)
+    # never filled up from the other one, however little of it was made
+    for status in ("success", "failure", "error", "unknown"):
+        begun = second[0]._replace(status=status)
+        assert freshest([*first, begun], used) == (begun,)
+    assert freshest(first, used) == tuple(first)
+    assert freshest(first, ()) == tuple(first)
+    assert freshest((), used) == ()
 
 
 def test_candidates_are_counted_by_what_makes_them_one() -> None:

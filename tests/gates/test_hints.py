@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.gates.evaluations import GRADER, NEW, OLD, attempts, of
 from tracemark import digest
 from tracemark.gates.against import refusals
-from tracemark.gates.cell import SCORED, Attempt
+from tracemark.gates.cell import SCORED, Attempt, Cell, freshest
 from tracemark.gates.compare import compare
 from tracemark.gates.refusal import Reason, Refusal
 from tracemark.gates.terms import Half, Terms
@@ -35,8 +35,11 @@ class Bench(NamedTuple):
     candidate: tuple[Attempt, ...]
     terms: Terms
 
+    def cell(self, side: str) -> Cell:
+        return of(freshest(getattr(self, side), self.terms.used), HARNESS[side])
+
     def against(self) -> tuple[Refusal, ...]:
-        return refusals(of(self.incumbent, OLD), of(self.candidate, NEW), self.terms)
+        return refusals(self.cell("incumbent"), self.cell("candidate"), self.terms)
 
     def reasons(self) -> list[Reason]:
         return [refusal.reason for refusal in self.against()]
@@ -101,6 +104,12 @@ def followed(bench: Bench) -> Bench:
         else:
             bench = raised(rerun(judged(bench, refusal), refusal), refusal)
     return bench
+
+
+def installed(bench: Bench, *sides: str) -> Bench:
+    """Return evaluations of which all that there is of some sides installed their pair."""
+    used = {one.trace for side in sides for one in getattr(bench, side)}
+    return bench._replace(terms=replace(bench.terms, used=bench.terms.used | used))
 
 
 def bench_of(candidate: Iterable[Attempt], terms: Terms = TERMS) -> Bench:
@@ -187,6 +196,54 @@ def test_nobody_is_told_to_run_what_is_no_task_of_the_set() -> None:
     assert not any(refusal.rerun for refusal in bench.against())
 
 
+@NUMBERS
+@pytest.mark.parametrize("statuses", ["ss-", "---", "ssss", "sse", "ssu", "sssu"])
+@pytest.mark.parametrize("limit", [0.0, 0.01])
+def test_what_installed_a_pair_and_is_not_whole_any_more_is_run_anew_as_a_whole(
+    statuses: str, numbers: bool, limit: float
+) -> None:
+    terms = replace(TERMS, infrastructure_limit=limit)
+    bench = installed(bench_of([*made("desk/a", statuses, numbers=numbers), *WHOLE], terms), "candidate")
+    refusal = next(one for one in bench.against() if one.reason is Reason.ATTEMPTS_MISSING)
+    assert "is the one that installed it" in refusal.message
+    assert Counter(one.task for one in refusal.rerun) == dict.fromkeys(TASKS, WANTED)
+    # under numbers that no attempt has, so that none is taken for one of the first evaluation
+    assert not {(one.task, one.number) for one in bench.candidate} & {
+        (one.task, str(one.attempt)) for one in refusal.rerun if one.attempt is not None
+    }
+    done = followed(bench)
+    assert done.against() == ()
+    assert not {one.trace for one in done.cell("candidate").attempts} & done.terms.used
+
+
+def test_what_installed_a_pair_is_compared_while_it_is_whole_and_run_anew_where_more_is_asked_for() -> None:
+    bench = installed(bench_of([*made("desk/a", "sss"), *WHOLE]), "candidate", "incumbent")
+    assert bench.against() == ()
+    more = bench._replace(terms=replace(bench.terms, attempts=WANTED + 1))
+    assert [one.reason for one in more.against()] == [Reason.ATTEMPTS_MISSING] * 2
+    assert followed(more).against() == ()
+
+
+def test_what_installed_a_pair_is_never_filled_up_where_the_other_side_has_more() -> None:
+    bench = bench_of([*made("desk/a", "ssss"), *WHOLE])
+    bench = installed(bench, "incumbent")
+    assert bench.reasons() == [Reason.ATTEMPTS_UNEQUAL]
+    (refusal,) = bench.against()
+    assert Counter(one.side for one in refusal.rerun) == {"incumbent": len(TASKS) * (WANTED + 1), "candidate": 2}
+    assert followed(bench).against() == ()
+
+
+@pytest.mark.parametrize("status", ["success", "error", "unknown"])
+def test_one_attempt_beside_what_installed_the_pair_sets_that_aside(status: str) -> None:
+    bench = installed(bench_of([*made("desk/a", "sss"), *WHOLE]), "candidate")
+    (more,) = drawn(NEW, [("desk/a", 7, status)], "more")
+    bench = bench._replace(candidate=(*bench.candidate, more))
+    assert bench.against()
+    done = followed(bench)
+    assert done.against() == ()
+    assert not {one.trace for one in done.cell("candidate").attempts} & done.terms.used
+
+
 # --- whatever the evaluations are
 
 STATUSES = st.sampled_from(list(WORDS.values()))
@@ -213,13 +270,20 @@ def benches(draw: st.DrawFn) -> Bench:
         gone = draw(st.sets(st.integers(0, len(whole) - 1), max_size=odd))
         kept = [one for at, one in enumerate(whole) if at not in gone]
         sides.append(tuple(drawn(harness, [*kept, *draw(st.lists(ONE, max_size=odd))])))
-    return Bench(sides[0], sides[1], replace(TERMS, infrastructure_limit=draw(st.sampled_from([0.0, 0.2]))))
+    used = {
+        one.trace
+        for side in sides
+        # none of a side, all of it, or all but a few that were made since
+        for one in side[: draw(st.sampled_from([0, 0, len(side), max(0, len(side) - 2)]))]
+    }
+    limit = draw(st.sampled_from([0.0, 0.2]))
+    return Bench(sides[0], sides[1], replace(TERMS, infrastructure_limit=limit, used=frozenset(used)))
 
 
 def compared(bench: Bench) -> Bench:
     """Return the evaluations when all was done that refusals say; after copies were retracted, they are asked again."""
     for _ in range(4):
-        found = compare(of(bench.incumbent, OLD), of(bench.candidate, NEW), bench.terms)
+        found = compare(bench.cell("incumbent"), bench.cell("candidate"), bench.terms)
         if found.measured is not None:
             return bench
         bench = followed(bench)
@@ -231,13 +295,15 @@ def test_what_is_compared_counts_every_task_as_often_in_each_cell(bench: Bench) 
     bench = compared(bench)
     number = bench.terms.attempts
     assert number is not None
-    for side in (bench.incumbent, bench.candidate):
-        assert all(one.status != "unknown" for one in side)
-        scored = Counter(one.task for one in side if one.status in SCORED)
-        tally = of(side).tally(number)
+    for cell in map(bench.cell, HARNESS):
+        assert all(one.status != "unknown" for one in cell.attempts)
+        scored = Counter(one.task for one in cell.attempts if one.status in SCORED)
+        tally = cell.tally(number)
         assert {task: scored[task] + len(tally[task].open) for task in TASKS} == dict.fromkeys(TASKS, number)
-        numbers = [(one.task, one.number) for one in side if one.status in SCORED and one.number is not None]
+        numbers = [(one.task, one.number) for one in cell.attempts if one.status in SCORED and one.number is not None]
         assert len(set(numbers)) == len(numbers)
+        # one evaluation, never filled up from another
+        assert len({one.trace in bench.terms.used for one in cell.attempts}) == 1
 
 
 @given(benches())
@@ -256,10 +322,10 @@ def test_one_attempt_more_without_a_verdict_is_never_passed_over(bench: Bench, t
 @given(benches(), st.data())
 def test_a_comparison_is_refused_without_one_of_its_attempts(bench: Bench, data: st.DataObject) -> None:
     bench = compared(bench)
-    gone = data.draw(st.sampled_from([one for one in bench.candidate if one.status in SCORED]))
+    gone = data.draw(st.sampled_from([one for one in bench.cell("candidate").attempts if one.status in SCORED]))
     less = bench._replace(candidate=tuple(one for one in bench.candidate if one is not gone))
     # an error that was made again stands for it, and a few of these may be let through
-    stands = any(one.status == "error" and one.task == gone.task for one in bench.candidate)
+    stands = any(one.status == "error" and one.task == gone.task for one in bench.cell("candidate").attempts)
     assert less.against() or (stands and bench.terms.infrastructure_limit)
 
 

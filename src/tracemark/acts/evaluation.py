@@ -116,7 +116,7 @@ class Evaluations:
     def cell(self, fingerprint: str, model: AskedModel) -> Cell:
         """Return the evaluation of a pair; what is left out of it is a finding.
 
-        Traces on which a decision rests that installed the pair give way to a whole evaluation that is not that one.
+        Traces on which a decision rests that installed the pair give way to any that were made beside them.
 
         Args:
             fingerprint: the harness.
@@ -139,7 +139,7 @@ class Evaluations:
         for row in (state.row for state in states):
             self._domains.setdefault(str(qualified(row.task, row.domain)), set()).add(row.domain or "")
         made = self._attempts(states, fingerprint)
-        attempts = freshest(made, self.used, self._corpus.params.evaluation_attempts)
+        attempts = freshest(made, self.used)
         self._note_shown(attempts, fingerprint, model)
         harness = self._corpus.by_fingerprint.get(fingerprint)
         components = dict(harness.identity.components) if harness is not None else None

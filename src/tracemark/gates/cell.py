@@ -246,28 +246,19 @@ def differing(old: Model, new: Model) -> tuple[str, ...]:
     return tuple(name for name, before, after in zip(Model._fields, old, new, strict=True) if before != after)
 
 
-def freshest(attempts: Iterable[Attempt], used: Collection[str], wanted: int | None) -> tuple[Attempt, ...]:
-    """Return the incumbent's attempts that no earlier decision rests on, if they are a whole evaluation.
+def freshest(attempts: Iterable[Attempt], used: Collection[str]) -> tuple[Attempt, ...]:
+    """Return those of a pair's attempts that are its evaluation: the ones on which no earlier decision rests, if any.
 
-    An evaluation that installed the incumbent was chosen because it was good, so a second one is fairer to the next
-    candidate. Until that is whole, the used attempts alone are returned: one is never filled up from the other.
+    An evaluation that installed its pair was chosen because it was good, so a second one is fairer to whatever is
+    compared with it. The two are never mixed, and as soon as the second one is begun it alone counts, whole or not:
+    whoever could go on with the first one until the second is to their liking would choose between the two.
 
     Args:
-        attempts: every attempt of the incumbent.
-        used: ids of the traces on which the decision that installed it rests.
-        wanted: how many scored attempts a task is to have; None: as many as the used ones have.
+        attempts: every attempt of the pair.
+        used: ids of the traces on which decisions rest that installed a pair.
     """
     every = tuple(attempts)
-    fresh = tuple(one for one in every if one.trace not in used)
-    rest = tuple(one for one in every if one.trace in used)
-    before, now = _scored(rest), _scored(fresh)
-    if not rest or all(now[task] >= (before[task] if wanted is None else wanted) for task in before):
-        return fresh
-    return rest
-
-
-def _scored(attempts: Iterable[Attempt]) -> Counter[str]:
-    return Counter(one.task for one in attempts if one.status in SCORED)
+    return tuple(one for one in every if one.trace not in used) or every
 
 
 def distinct_harnesses(fingerprints: Iterable[str | None], incumbent: str) -> int:

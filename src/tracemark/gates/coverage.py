@@ -5,13 +5,16 @@ Invariants:
   verdict: whoever passed it over would let a candidate try until verdicts are good;
 - what the re-run lists of one comparison name, none of them names twice. Whoever has judged what waits for it and runs
   what all of them name has as many attempts at each task as were wanted, or, where some tasks have more, as many as
-  those.
+  those;
+- an evaluation that installed its pair is taken as it is or not at all: it was chosen for being good, and what is added
+  to it, or made again of it, would be a choice too. Where it is not whole any more, all of the set is to be run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain
@@ -43,8 +46,10 @@ def coverage_refusals(cells: Cells, terms: Terms) -> Iterator[Refusal]:
         terms: what they are compared under.
     """
     sheet = _Sheet(cells, terms)
-    for side, cell in cells.items():
-        if cell.attempts:
+    for side, cell in sheet.cells.items():
+        if side in sheet.spent:
+            yield _anew(sheet, side)
+        elif cell.attempts:
             yield from _missing(sheet, side)
     yield from _unequal(sheet)
     for side in cells:
@@ -58,10 +63,17 @@ class _Sheet:
     """What the tasks of some cells have, and what they must have."""
 
     def __init__(self, cells: Cells, terms: Terms) -> None:
-        self.cells, self.terms = cells, terms
+        self.given, self.terms = cells, terms
         self.number = wanted(cells.values(), terms)
         """How many attempts each task must have."""
-        self.tallies = {side: cell.tally(self.number) for side, cell in cells.items()}
+        self.used = {side for side, cell in cells.items() if any(one.trace in terms.used for one in cell.attempts)}
+        """Cells that are the evaluation which installed their pair."""
+        found = {side: _faults(self, cells[side]) for side in cells if side in self.used}
+        self.spent = {side: faults for side, faults in found.items() if faults}
+        """Those of them that are not whole as the set is asked for now, with what is wrong."""
+        self.cells = {side: replace(cell, attempts=()) if side in self.spent else cell for side, cell in cells.items()}
+        """The cells, those that count no more without their attempts."""
+        self.tallies = {side: cell.tally(self.number) for side, cell in self.cells.items()}
         """What the attempts at each task come to, by cell."""
 
     @cached_property
@@ -70,7 +82,7 @@ class _Sheet:
 
         They are what any cell attempted of the set, and each id of the set that means nothing of that.
         """
-        attempted, listed = tasks_in(self.cells), self.terms.evaluation
+        attempted, listed = tasks_in(self.given), self.terms.evaluation
         if not listed:
             return tuple(sorted(attempted))
         meant = meanings(listed, attempted)
@@ -109,6 +121,9 @@ class _Sheet:
 
     def needed(self, side: str, task: str, number: int) -> list[Rerun]:
         """Return what is to be run so that a task has a number of attempts; for more of them only more at the end."""
+        if side in self.used:
+            whole = side not in self.spent and number <= self.number
+            return [] if whole else list(self.anew(side, task, number))
         tally = self.cells[side].tally_of(task, number)
         again = [Rerun(side, task, one.attempt, one.trace) for one in tally.open]
         return again + list(self.absent(side, task, number - tally.runs))
@@ -119,6 +134,40 @@ class _Sheet:
         numbers = [one for one in self.numbers[side] if str(one) not in there]
         for position in range(lacks):
             yield Rerun(side, task, numbers[position] if position < len(numbers) else None, None)
+
+    def anew(self, side: str, task: str, number: int) -> Iterator[Rerun]:
+        """Yield a number of attempts beside those that are there, by the whole numbers after all that these have."""
+        numbers = [one.attempt for one in self.given[side].attempts if isinstance(one.attempt, int)]
+        for position in range(number):
+            yield Rerun(side, task, max(numbers) + 1 + position if numbers else None, None)
+
+
+def _faults(sheet: _Sheet, cell: Cell) -> list[str]:
+    """Return in what an evaluation that installed its pair is not whole as the set is asked for now."""
+    number, tallies = sheet.number, {task: cell.tally_of(task, sheet.number) for task in sheet.tasks}
+    less = [task for task, tally in tallies.items() if tally.scored + len(tally.open) + len(tally.unjudged) < number]
+    more = [task for task in tallies if len(_standing(cell, task)) > number]
+    unjudged = [task for task, tally in tallies.items() if tally.unjudged]
+    opened = [task for task, tally in tallies.items() if tally.open]
+    faults = []
+    if less:
+        faults.append(f"has less than {numbered(number, 'attempt')} at {_at(less)}")
+    if more:
+        faults.append(f"has more than {numbered(number, 'attempt')} at {_at(more)}")
+    elif copies := tasks_of(_copies(cell)):
+        faults.append(f"has one attempt more than once at {_at(copies)}")
+    if unjudged:
+        faults.append(f"has no verdict on attempts at {_at(unjudged)}")
+    if _above(sheet, sum(len(tally.open) for tally in tallies.values())):
+        faults.append(f"has more attempts than may be so that the infrastructure ended, at {_at(opened)}")
+    return faults
+
+
+def _above(sheet: _Sheet, count: int) -> bool:
+    """Return whether so many attempts of a cell are more than the infrastructure may have ended."""
+    # as it is written: 0.29 of 100 are 29, and less than that as floats
+    limit = Decimal(str(sheet.terms.infrastructure_limit))
+    return count > limit * sheet.number * len(tasks_in(sheet.given))
 
 
 def _copies(cell: Cell) -> list[Attempt]:
@@ -171,6 +220,14 @@ def _missing(sheet: _Sheet, side: str) -> Iterator[Refusal]:
         yield Refusal(Reason.ATTEMPTS_MISSING, message, ", and ".join(hints), tasks, rerun, traces_of)
 
 
+def _anew(sheet: _Sheet, side: str) -> Refusal:
+    said = ", ".join(sheet.spent[side])
+    message = f"the evaluation of the {side} is the one that installed it, and as the set is now it {said}"
+    hint = "evaluate it anew: run what the re-run list names, which is all of the set"
+    rerun = tuple(one for task in sheet.tasks for one in sheet.needed(side, task, sheet.number))
+    return Refusal(Reason.ATTEMPTS_MISSING, message, hint, sheet.tasks, rerun)
+
+
 def _at(tasks: Iterable[str]) -> str:
     found = list(tasks)
     return f"{numbered(len(found), 'task')} ({named(found)})"
@@ -217,7 +274,7 @@ def _evened(sheet: _Sheet, unjudged: set[str]) -> str:
 
 def _further(sheet: _Sheet) -> Iterator[Rerun]:
     """Yield what is to be run so that every task has what the one with most has, beside what other refusals list."""
-    for side, cell in sheet.cells.items():
+    for side, cell in sheet.given.items():
         if cell.attempts:
             for task in sheet.tasks:
                 yield from sheet.needed(side, task, sheet.most)[len(sheet.needed(side, task, sheet.number)) :]
@@ -250,9 +307,8 @@ def _infrastructure(sheet: _Sheet, side: str) -> Iterator[Refusal]:
     limit = sheet.terms.infrastructure_limit
     opened = {task: tally.open for task, tally in sheet.tallies[side].items() if tally.open}
     count = sum(map(len, opened.values()))
-    attempts = sheet.number * len(tasks_in(sheet.cells))
-    # as it is written: 0.29 of 100 are 29, and less than that as floats
-    if count and count > Decimal(str(limit)) * attempts:
+    attempts = sheet.number * len(tasks_in(sheet.given))
+    if _above(sheet, count):
         message = (
             f"the infrastructure ended {numbered(count, 'attempt')} of {attempts} of the {side}, not re-run, "
             f"where {limit:.1%} may be so: {named(opened)}"

@@ -66,7 +66,7 @@ class Terms:
     leaked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Tasks of the evaluation set that were found in a training export, by the export's name."""
     used: frozenset[str] = frozenset()
-    """Ids of the traces on which the decision that installed the incumbent rests."""
+    """Ids of the traces on which decisions rest that installed a pair."""
     candidates: int = 1
     """How many distinct candidates have evaluation traces on this set so far, this one included."""
 
