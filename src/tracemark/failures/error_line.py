@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tracemark.failures.family import is_misnamed, programs_of
+from tracemark.failures.evidence import SAYS
+from tracemark.failures.family import is_misnamed
+from tracemark.failures.program import programs_of
 from tracemark.failures.text_form import (
     ONE_ANSWER,
-    SAYS,
     TAIL,
     TRACEBACK,
     by_form,

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 
+from tracemark.failures.text_form import uncoloured
+
 LONGEST = 2_000
 """Characters of a line that count; the rest is cut off before anything else."""
 
 LONGEST_MASKED = 400
 """Characters kept of the result."""
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _DATE = r"(?<!\d)\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?(?!\d)"
 _CLOCK = r"(?<![\d:.])\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?[AaPp][Mm]\b)?(?![\d:])"
 _FORMS = (
@@ -47,9 +48,7 @@ _REPEATED = re.compile(r"(<\w{1,4}>)(?:[, ]{1,3}\1)+")
 
 def mask(line: str) -> str:
     """Return `line` with all that differs from run to run masked, such as `<n>` for a number."""
-    text = line[:LONGEST]
-    if "\x1b" in text:
-        text = _ANSI.sub("", text)
+    text = uncoloured(line[:LONGEST])
     return _REPEATED.sub(r"\1…", " ".join(_ANY.sub(_name, text).split()))[:LONGEST_MASKED]
 
 

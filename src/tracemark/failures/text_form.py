@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracemark.failures.wordings import EMPTY, HARNESS, OPENS, complains, refuses
+from tracemark.failures.evidence import telling_line, went_well, with_heading
+from tracemark.failures.wordings import HARNESS, OPENS, complains, refuses
 
 LONGEST_LINE = 1_000
 """Characters kept of an error line."""
@@ -26,17 +27,19 @@ TRACEBACK = "Traceback (most recent call last)"
 TAIL = 2_000
 """Characters at the end of a text in which its end is looked for."""
 
-_HEAD, _SEARCHED = 400, 16_384
+WINDOW = 16_384
+"""Characters of the beginning, and of the end, in which the line of an error is looked for."""
+
+_HEAD = 400
 _ENDING = 3
 _ENDS_WITH = 300
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_ESCAPE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _NOISE = re.compile(
     r"\[(?:The command|Current working dir|Python interp|Command finished|Below is)"
     r"|\((?:Open file|Current directory|Interactive session)"
     r"|bash-\$|</?[\w-]+>\s*\Z|<returncode>-?\d+</returncode>|\S{0,80}[#$]\s*\Z|={3,}\s*\Z|-{3,}\s*\Z|\^+\s*\Z"
 )
 _FOUND = re.compile(r"[\s-]*(?:[A-Z]\d{2,4} |ERROR: )\S")
-_NAMED = re.compile(r"^[A-Za-z_][\w.]{0,100}(?:Error|Exception)(?:: .*)?$", re.MULTILINE)
 _TESTS_FAILED = re.compile(
     r"(?:=+ )?(?:[^=\n]{1,200}, )?[1-9]\d* (?:failed|errors?)\b[^=\n]{0,200} in [\d.]+s\b[^=\n]{0,40}(?: =+)?\Z"
     r"|FAILED \((?:failures|errors)=\d|test result: FAILED\b|Tests: +[1-9]\d* failed\b"
@@ -45,14 +48,6 @@ _CRASHED = re.compile(
     r"(?:[^\n]{1,80}: )?(?:line \d+: +\d+ )?(?:Segmentation fault|Aborted|Bus error)(?: \(core dumped\))?\Z"
 )
 _RAISED = re.compile(r"[| ]{0,8}[A-Za-z_][\w.]{0,200}(?::|\s*\Z)")
-SAYS = re.compile(
-    r"(?:error|exception|\bfatal|\bfailed|\bpanic|\berr!|\bnot found|\bno such|\bdenied|\bcannot|\bcould not|\brefused|"
-    r"\btimed out|\bcan't)(?![a-z])",
-    re.IGNORECASE,
-)
-"""Words that a line which says an error has; they prove one only where a failure is known already."""
-_NONE_BEFORE = re.compile(r"(?:\b0|\bno) \Z", re.IGNORECASE)
-_NONE_BEHIND = re.compile(rf":{EMPTY}")
 
 
 def by_form(text: str, shows: bool) -> str | None:
@@ -60,8 +55,7 @@ def by_form(text: str, shows: bool) -> str | None:
     head = text[:_HEAD].lstrip()
     if not head:
         return None
-    if "\x1b" in head:
-        head = _ANSI.sub("", head)
+    head = uncoloured(head)
     short = len(text) <= ONE_ANSWER
     alone = short and text.strip().count("\n") < 3
     if OPENS.match(head) and (alone or not shows):
@@ -82,35 +76,28 @@ def by_form(text: str, shows: bool) -> str | None:
 
 
 def _opening(text: str) -> str:
-    """Return the first line, with the one behind it where the first is a mere heading such as `ERROR:`."""
-    lines = [line for line in _plain(text[:_SEARCHED]).split("\n") if line.strip()]
+    """Return the first line, with the one behind it where the first is a mere heading."""
+    lines = [line for line in _plain(text[:WINDOW]).split("\n") if line.strip()]
     first = lines[0].strip() if lines else ""
-    if first.endswith(":") and len(first) <= 60 and len(lines) > 1:
-        first = f"{first} {lines[1].strip()}"
-    elif HARNESS.match(first):
+    if HARNESS.match(first) and not first.endswith(":"):
         # the wrapper's words are the same for every mistake: what it found stands behind them
         found = next((line.strip(" -") for line in lines[1:] if _FOUND.match(line)), None)
         first = first if found is None else f"{first.partition('.')[0]}: {found}"
-    return cut(first)
+    return cut(with_heading(first, lines[1:2]))
 
 
 def line_of(text: str) -> str | None:
     """Return the line that best says the error of a text that is known to tell one; None when it is empty."""
     if TRACEBACK in text and (found := _traceback(text)) is not None:
         return found[0]
-    searched = _plain(text[:_SEARCHED] if len(text) <= 2 * _SEARCHED else text[-_SEARCHED:])
+    whole = len(text) <= 2 * WINDOW
+    searched = _plain(text) if whole else f"{_plain(text[:WINDOW])}\n{_plain(text[-WINDOW:])}"
     if (head := searched.lstrip()) and OPENS.match(head):
         return _opening(head)
-    if named := _NAMED.findall(searched):
-        return cut(str(named[-1]).strip())
-    for match in SAYS.finditer(searched):
-        if _NONE_BEFORE.search(searched, max(0, match.start() - 6), match.start()) or _NONE_BEHIND.match(
-            searched, match.end()
-        ):
-            continue
-        begin, end = searched.rfind("\n", 0, match.start()) + 1, searched.find("\n", match.end())
-        return cut(searched[begin : end if end >= 0 else None].strip())
-    return next((cut(line) for line in _from_behind(text)), None)
+    if (line := telling_line(searched)) is not None:
+        return cut(line)
+    last = last_lines(text)
+    return next((cut(line) for line in last if not went_well(line)), cut(last[0]) if last else None)
 
 
 def _traceback(text: str) -> tuple[str, int] | None:
@@ -163,5 +150,10 @@ def cut(line: str) -> str:
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - _ENDS_WITH - 3]} … {line[-_ENDS_WITH:]}"
 
 
+def uncoloured(text: str) -> str:
+    """Return a text without the escapes that colour it or move the cursor."""
+    return _ESCAPE.sub("", text) if "\x1b" in text else text
+
+
 def _plain(text: str) -> str:
-    return _ANSI.sub("", text).replace("\r", "\n") if "\x1b" in text or "\r" in text else text
+    return uncoloured(text).replace("\r", "\n") if "\x1b" in text or "\r" in text else text
