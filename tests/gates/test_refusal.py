@@ -126,33 +126,69 @@ def test_a_half_is_not_compared_with_itself() -> None:
 
 def test_an_attempt_of_another_harness_is_named() -> None:
     strange = changed(MADE, "desk/b", 0, fingerprint=OLD)
-    (refusal,) = found(INCUMBENT, new(changed(strange, "desk/b", 1, fingerprint=None)))
+    refusal, missing = found(INCUMBENT, new(changed(strange, "desk/b", 1, fingerprint=None)), attempts=4)
     assert refusal.reason is Reason.NOT_THE_PAIR
     assert refusal.tasks == ("desk/b",)
     assert f"1 under {OLD}" in refusal.message
     assert "1 under no harness" in refusal.message
+    assert refusal.traces == tuple(sorted(MADE[at].trace for at in (4, 5)))
+    assert refusal.traces[0][:12] in refusal.hint
+    # they make up for nothing that is missing
+    assert missing.rerun == tuple(Rerun("candidate", "desk/b", at, None) for at in (0, 1))
 
 
 def test_an_attempt_of_another_model_is_named_by_what_differs() -> None:
     other = BASE._replace(sampling='{"temperature":0}', revision="b2")
-    (refusal,) = found(INCUMBENT, new(changed(MADE, "shop/a", 3, model=other)))
+    refusal, *_ = found(INCUMBENT, new(changed(MADE, "shop/a", 3, model=other)))
     assert refusal.reason is Reason.NOT_THE_PAIR
     assert "model revision differs in 1; sampling differs in 1" in refusal.message
+    assert refusal.traces == (MADE[-1].trace,)
+    assert MADE[-1].trace[:12] in refusal.hint
 
 
 def test_what_the_pair_does_not_claim_must_be_one_in_all_attempts() -> None:
     claim = Pair(NEW, Model("desk-agent", "base"))
     assert reasons(INCUMBENT, Cell.of(claim, MADE)) == []
     mixed = changed(MADE, "shop/a", 3, model=BASE._replace(tokenizer="tok-2"))
-    (refusal,) = found(INCUMBENT, Cell.of(claim, mixed))
+    refusal, *_ = found(INCUMBENT, Cell.of(claim, mixed))
     assert "tokenizer differs in 1" in refusal.message
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        {"fingerprint": OLD},
+        {"fingerprint": None},
+        {"model": TUNED},
+        {"model": TUNED, "fingerprint": OLD, "grader": ("other", "1")},
+        {"model": TUNED, "status": "error"},
+        {"model": TUNED, "status": "unknown", "attempt": 0},
+        {"fingerprint": None, "task": "shop/z"},
+    ],
+)
+@pytest.mark.parametrize("told", [4, None])
+def test_attempts_of_another_pair_beside_a_whole_evaluation_stand_against_nothing_else(
+    stray: dict[str, Any], told: int | None
+) -> None:
+    beside = [MADE[at]._replace(**{"trace": f"{at:064}", "attempt": 9, **stray}) for at in (0, 5)]
+    refusals = found(INCUMBENT, new([*MADE, *beside]), attempts=told)
+    assert {refusal.reason for refusal in refusals} == {Reason.NOT_THE_PAIR}
+    assert {trace for refusal in refusals for trace in refusal.traces} == {f"{at:064}" for at in (0, 5)}
+    assert not any(refusal.rerun for refusal in refusals)
+
+
+def test_attempts_of_the_other_pair_of_a_comparison_are_no_copies_of_it() -> None:
+    # a name alone means the revision of the other side as well
+    old, tuned = attempts(EACH, 4), attempts(EACH, 4, OLD, TUNED)
+    cells = Cell.of(Pair(OLD, BASE), [*old, *tuned]), Cell.of(Pair(OLD, TUNED), tuned)
+    assert reasons(*cells, half=Half.MODEL) == ["not-the-pair"]
 
 
 def test_where_a_name_alone_means_two_revisions_the_way_out_is_to_name_one() -> None:
     several = changed(MADE, "shop/a", 3, model=BASE._replace(revision="b2"))
-    (refusal,) = found(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent")), several))
+    refusal, *_ = found(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent")), several))
     assert refusal.hint.startswith("name the revision that is meant, desk-agent@REVISION; or leave these traces out")
-    (refusal,) = found(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent", "base")), several))
+    refusal, *_ = found(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent", "base")), several))
     assert refusal.hint.startswith("leave these traces out")
 
 
@@ -314,6 +350,12 @@ def test_graders_are_compared_by_name_and_version_task_by_task() -> None:
     (refusal,) = found(INCUMBENT, new(judged))
     assert (refusal.reason, refusal.tasks) == (Reason.GRADERS_DIFFER, ("desk/a",))
     assert "'desk-checks' 3, 'desk-checks' 4" in refusal.message
+    assert refusal.traces == (judged[0].trace,)
+    assert f"those that 'desk-checks' 3 did not judge by that ({judged[0].trace[:12]})" in refusal.hint
+    half = [one._replace(grader=("desk-checks", "4")) for one in MADE]
+    (refusal,) = found(INCUMBENT, new(half))
+    assert refusal.traces == tuple(sorted(one.trace for one in (*INCUMBENT.attempts, *half)))
+    assert "did not judge" not in refusal.hint
     assert reasons(INCUMBENT, new(changed(MADE, "desk/a", 0, grader=None))) == ["graders-differ"]
     assert reasons(INCUMBENT, new(changed(MADE, "desk/a", 0, grader=(GRADER[0], None)))) == ["graders-differ"]
     # what has no score was judged by nobody
@@ -336,8 +378,9 @@ def test_a_changed_evaluation_set_and_a_leak_are_refused() -> None:
 
 
 def test_everything_that_applies_is_listed_in_the_order_of_the_reasons() -> None:
-    made = changed(attempts({"desk/a": 1, "desk/c": 1}, 4, NEW, TUNED), "desk/a", 0, status="error", fingerprint=OLD)
+    made = changed(attempts({"desk/a": 1, "desk/c": 1}, 4, NEW, TUNED), "desk/a", 0, status="error")
     made = changed(made, "desk/a", 1, attempt=2, grader=None)
+    made = changed(made, "desk/c", 3, fingerprint=OLD)
     refused = reasons(
         INCUMBENT, of(made, NEW, TUNED), attempts=5, evaluation_digest="1" * 64, frozen_digest="2" * 64,
         leaked={"exports/sft": ("desk/a",)},

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tracemark.gates.cell import Cell
 from tracemark.gates.coverage import coverage_refusals
-from tracemark.gates.halves import half_refusals, pair_refusals
+from tracemark.gates.halves import half_refusals, own, pair_refusals
 from tracemark.gates.refusal import Cells, Reason, Refusal, Sides
 from tracemark.gates.same_set import set_refusals
 from tracemark.gates.terms import Half, Terms
@@ -34,8 +34,10 @@ def refusals_of(cells: Cells, terms: Terms, judged: Iterable[tuple[Half, str, st
         terms: what the comparison is made under; its half does not matter.
         judged: the half by which two cells are compared, and what the two are called; that to judge is the second.
     """
-    found = [*pair_refusals(cells), *set_refusals(cells, terms), *coverage_refusals(cells, terms)]
+    # a stray attempt of another pair neither makes up for one that is missing nor is one too many
+    counted = {side: own(cell) for side, cell in cells.items()}
+    found = [*pair_refusals(cells), *set_refusals(counted, terms), *coverage_refusals(counted, terms)]
     for half, before, after in judged:
-        found += half_refusals({before: cells[before], after: cells[after]}, half)
+        found += half_refusals({before: counted[before], after: counted[after]}, half)
     ranks = list(Reason)
     return tuple(sorted(dict.fromkeys(found), key=lambda one: ranks.index(one.reason)))

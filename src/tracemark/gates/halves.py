@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 from tracemark.gates.cell import SCORED, WORDS, Attempt, Cell, differing
-from tracemark.gates.refusal import Cells, Reason, Refusal, named, numbered, tasks_of
+from tracemark.gates.refusal import Cells, Reason, Refusal, digits, named, numbered, tasks_of, traces_of
 from tracemark.gates.terms import Half
 
 _SHOWN = 5
@@ -25,7 +26,15 @@ def pair_refusals(cells: Cells) -> Iterator[Refusal]:
             message = f"there is no evaluation trace of the {side}, {cell.pair.harness[:_SHORT]} with {cell.pair.model}"
             yield Refusal(Reason.NOTHING_TO_COMPARE, message, "run the evaluation set under it and ingest the traces")
         yield from _not_the_pair(side, cell)
-    yield from _graders(cells)
+    yield from _graders({side: own(cell) for side, cell in cells.items()})
+
+
+def own(cell: Cell) -> Cell:
+    """Return a cell without the attempts that were not made by its pair: of these nothing but that is told."""
+    others = {id(one) for one in (*_of_other_harnesses(cell), *chain.from_iterable(_of_other_models(cell).values()))}
+    if not others:
+        return cell
+    return replace(cell, attempts=tuple(one for one in cell.attempts if id(one) not in others))
 
 
 def half_refusals(cells: Cells, half: Half) -> Iterator[Refusal]:
@@ -88,26 +97,40 @@ def _value(member: str | None) -> str:
 
 
 def _not_the_pair(side: str, cell: Cell) -> Iterator[Refusal]:
-    others = [one for one in cell.attempts if one.fingerprint != cell.pair.harness]
-    if others:
+    if others := _of_other_harnesses(cell):
         counted = Counter(one.fingerprint or "no harness" for one in others)
         found = ", ".join(f"{number} under {name}" for name, number in counted.most_common(_SHOWN))
         message = f"not stamped {cell.pair.harness}: {numbered(len(others), 'attempt')} of the {side}, {found}"
-        hint = "stamp what is known, or leave these traces out; tracemark audit TRACE shows why"
-        yield Refusal(Reason.NOT_THE_PAIR, message, hint, tasks_of(others))
-    wrong = {
+        traces = traces_of(others)
+        # whoever runs first what is missing without them has too many once they are stamped
+        hint = (
+            f"stamp what is known of these traces ({digits(traces)}) and compare again before anything is run, or "
+            "leave them out; tracemark audit TRACE shows why"
+        )
+        yield Refusal(Reason.NOT_THE_PAIR, message, hint, tasks_of(others), (), traces)
+    if wrong := _of_other_models(cell):
+        message = f"of the {side}'s attempts some were made by another model than {cell.pair.model}: " + "; ".join(
+            f"{WORDS[member]} differs in {len(attempts)}" for member, attempts in wrong.items()
+        )
+        strangers = list(chain.from_iterable(wrong.values()))
+        traces = traces_of(strangers)
+        hint = f"leave these traces out ({digits(traces)}), or evaluate the set anew with one model"
+        if "revision" in wrong and cell.pair.model.revision is None:
+            hint = f"name the revision that is meant, {cell.pair.model.name}@REVISION; or {hint}"
+        yield Refusal(Reason.NOT_THE_PAIR, message, hint, tasks_of(strangers), (), traces)
+
+
+def _of_other_harnesses(cell: Cell) -> list[Attempt]:
+    return [one for one in cell.attempts if one.fingerprint != cell.pair.harness]
+
+
+def _of_other_models(cell: Cell) -> dict[str, list[Attempt]]:
+    """Return for each member of the model in which attempts differ from the pair's those attempts."""
+    return {
         member: strangers
         for position, member in enumerate(WORDS)
         if (strangers := _strangers(cell, position, cell.pair.model[position]))
     }
-    if wrong:
-        message = f"of the {side}'s attempts some were made by another model than {cell.pair.model}: " + "; ".join(
-            f"{WORDS[member]} differs in {len(attempts)}" for member, attempts in wrong.items()
-        )
-        hint = "leave these traces out, or evaluate the set anew with one model"
-        if "revision" in wrong and cell.pair.model.revision is None:
-            hint = f"name the revision that is meant, {cell.pair.model.name}@REVISION; or {hint}"
-        yield Refusal(Reason.NOT_THE_PAIR, message, hint, tasks_of(chain.from_iterable(wrong.values())))
 
 
 def _strangers(cell: Cell, position: int, claimed: str | None) -> list[Attempt]:
@@ -119,16 +142,24 @@ def _strangers(cell: Cell, position: int, claimed: str | None) -> list[Attempt]:
 
 
 def _graders(cells: Cells) -> Iterator[Refusal]:
-    found: dict[str, set[tuple[str, str | None] | None]] = {}
+    found: dict[str, list[Attempt]] = {}
     for one in chain.from_iterable(cell.attempts for cell in cells.values()):
         if one.status in SCORED:
-            found.setdefault(one.task, set()).add(one.grader)
-    several = {task: graders for task, graders in found.items() if len(graders) > 1}
+            found.setdefault(one.task, []).append(one)
+    several = {task: made for task, made in found.items() if len({one.grader for one in made}) > 1}
     if several:
-        said = sorted({_grader(grader) for grader in chain.from_iterable(several.values())})
-        message = f"different graders ({', '.join(said)}) judged attempts at {numbered(len(several), 'task')}: "
+        concerned = list(chain.from_iterable(several.values()))
+        counted = Counter(one.grader for one in concerned)
+        said = ", ".join(sorted(map(_grader, counted)))
+        message = f"different graders ({said}) judged attempts at {numbered(len(several), 'task')}: {named(several)}"
         hint = "have all attempts judged again by one version of the grader"
-        yield Refusal(Reason.GRADERS_DIFFER, message + named(several), hint, tuple(sorted(several)))
+        (most, first), (_, second) = counted.most_common(2)
+        if first > second:
+            concerned = [one for one in concerned if one.grader != most]
+            hint += f", or those that {_grader(most)} did not judge by that"
+        traces = traces_of(concerned)
+        hint += f" ({digits(traces)})"
+        yield Refusal(Reason.GRADERS_DIFFER, message, hint, tuple(sorted(several)), (), traces)
 
 
 def _grader(grader: tuple[str, str | None] | None) -> str:

@@ -110,6 +110,11 @@ def tasks_of(attempts: Iterable[Attempt]) -> tuple[str, ...]:
     return tuple(sorted({one.task for one in attempts}))
 
 
+def traces_of(attempts: Iterable[Attempt]) -> tuple[str, ...]:
+    """Return the ids of the traces of some attempts, sorted."""
+    return tuple(sorted({one.trace for one in attempts}))
+
+
 def tasks_in(cells: Cells) -> frozenset[str]:
     """Return the tasks that any cell attempted."""
     return frozenset().union(*(cell.by_task for cell in cells.values()))
