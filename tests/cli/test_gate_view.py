@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracemark.acts.gating import GateAnswer
+from tracemark.acts.gating import AttributeAnswer, GateAnswer
 from tracemark.acts.installing import InstallAnswer
 from tracemark.cli.gate_view import table_log, view_gate
 from tracemark.findings import Report
@@ -45,11 +45,34 @@ def test_runs_to_make_are_listed_and_control_characters_made_visible() -> None:
         {"side": "candidate", "task": "a\x1bb", "attempt": 1, "trace": "f" * 64},
         {"side": "incumbent", "task": "c", "attempt": None, "trace": None},
     ]
-    said = shown(GateAnswer(**members(verdict="refused", report={"refusals": [{"rerun": rerun}]})))
+    said = shown(
+        GateAnswer(**members(verdict="refused", report={"refusals": [{"reason": "r", "rerun": rerun, "traces": []}]}))
+    )
     assert said[1].startswith("run: candidate, a")
     assert "\x1b" not in said[1]
     assert said[1].endswith(f"attempt 1 (the infrastructure ended {'f' * 12})")
     assert said[2] == "run: incumbent, c"
+
+
+def test_an_attribution_lists_what_to_run_as_a_gate_does() -> None:
+    rerun = [{"side": "new pair", "task": "shop/e-0", "attempt": 1, "trace": None}]
+    report = {"refusals": [{"reason": "attempts-missing", "rerun": rerun, "traces": []}]}
+    said = shown(AttributeAnswer((), ("nothing can be attributed",), "d" * 64, report, None))
+    assert said == ["nothing can be attributed", "run: new pair, shop/e-0, attempt 1", f"report {'d' * 12}"]
+
+
+@pytest.mark.parametrize(("number", "more"), [(1, None), (20, None), (21, 1), (500, 480)])
+def test_traces_of_which_something_is_to_be_done_are_shown_whole_up_to_a_bound(number: int, more: int | None) -> None:
+    ids = [f"{at:064x}" for at in range(number)]
+    refusals = [
+        {"reason": "not-the-pair", "rerun": [], "traces": ids},
+        {"reason": "graders-differ", "rerun": [], "traces": ["e" * 64]},
+    ]
+    said = shown(GateAnswer(**members(verdict="refused", report={"refusals": refusals})))
+    assert said[1 : 1 + min(number, 20)] == [f"trace: not-the-pair, {trace}" for trace in ids[:20]]
+    assert said[-2] == f"trace: graders-differ, {'e' * 64}"
+    told = [line for line in said if "more" in line]
+    assert told == ([] if more is None else [f"trace: not-the-pair, {more} more; --output json has them all"])
 
 
 def test_no_other_report_is_taken_for_a_gates() -> None:

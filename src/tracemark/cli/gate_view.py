@@ -12,6 +12,7 @@ from tracemark.findings import Report
 from tracemark.hidden import visible
 
 _SHORT = 12
+_SHOWN = 20
 _DECIDED = {
     ("install", False): "installed: ledger entry {entry}",
     ("reject", False): "rejected: ledger entry {entry}",
@@ -21,7 +22,10 @@ _DECIDED = {
 
 
 def view_gate(report: Report, stream: TextIO) -> None:
-    """Write what a gate says, a sentence a line: the verdict first, then what was decided and what that does."""
+    """Write what a gate says, a sentence a line: the verdict first, then what was decided and what that does.
+
+    What is to be done follows: each run to make, and the traces of which something is to be done.
+    """
     if not isinstance(report, GateAnswer | AttributeAnswer):
         raise TypeError(f"no answer of a gate: {type(report).__name__}")
     lines = list(report.said)
@@ -29,9 +33,10 @@ def view_gate(report: Report, stream: TextIO) -> None:
         words = _DECIDED[report.decision, report.dry_run].format(entry=(report.entry or "")[:_SHORT])
         lines.append(words + ("" if report.new_entry or report.dry_run else ", which stood already"))
         lines += report.consequences_said
-    if isinstance(report, GateAnswer):
-        for refusal in report.report["refusals"]:
-            lines += [_attempt(one) for one in refusal["rerun"]]
+    for refusal in report.report["refusals"]:
+        lines += [_attempt(one) for one in refusal["rerun"]]
+    for refusal in report.report["refusals"]:
+        lines += _traces(refusal["reason"], refusal["traces"])
     lines.append(f"report {report.digest[:_SHORT]}" + (f" in {report.out}" if report.out else ""))
     stream.writelines(f"{visible(line)}\n" for line in lines)
 
@@ -61,3 +66,11 @@ def _attempt(one: dict[str, Any]) -> str:
     number = "" if one["attempt"] is None else f", attempt {one['attempt']}"
     ended = "" if one["trace"] is None else f" (the infrastructure ended {one['trace'][:_SHORT]})"
     return f"run: {one['side']}, {one['task']}{number}{ended}"
+
+
+def _traces(reason: str, traces: Sequence[str]) -> list[str]:
+    """Return the lines of the traces that a refusal names, whole, so that each can be given to a command."""
+    lines = [f"trace: {reason}, {trace}" for trace in traces[:_SHOWN]]
+    if len(traces) > _SHOWN:
+        lines.append(f"trace: {reason}, {len(traces) - _SHOWN} more; --output json has them all")
+    return lines
