@@ -79,6 +79,17 @@ class TestExitCodes:
     def test_zero_is_success(self, text: str) -> None:
         assert error(text, script="make") is None
 
+    @pytest.mark.parametrize("code", [-9, -11, -15, -2, 137, 139, 255])
+    @pytest.mark.parametrize("place", ["returncode", "exit_code", "exitCode"])
+    def test_a_signal_that_ended_a_program_is_a_failure(self, code: int, place: str) -> None:
+        for extra in ({"raw_output": {place: code}}, {"raw_output": {"output": {"output": "", place: code}}}):
+            assert error("half of it", extra, "./train") == "half of it"
+            assert error("", extra, "./train") == f"exit code {code}"
+            assert error("", extra, "make | tail -1") == f"exit code {code}"
+
+    def test_of_the_negative_ones_minus_one_is_not_known(self) -> None:
+        assert error("still at it", {"raw_output": {"returncode": -1}}, "make") is None
+
     def test_an_exit_code_somewhere_in_a_file_is_none(self) -> None:
         assert (
             error("if x:\n    print('[Command finished with exit code 3]')\n" + "pass\n" * 900, script="cat a") is None

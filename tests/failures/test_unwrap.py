@@ -60,12 +60,26 @@ OBJECTS = (
 )
 
 
-@pytest.mark.parametrize("code", [0, 2, 127])
+@pytest.mark.parametrize("code", [0, 2, 127, 137, -2, -9, -11])
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_a_wrapper_gives_its_code_and_what_was_printed(wrapper: str, code: int) -> None:
     found = unwrap(wrapper.format(code=code, out=PRINTED))
     assert (found.code, found.failed) == (code, False)
     assert found.text.strip().partition("'")[0] == PRINTED
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_signal_that_ended_a_program_is_a_failure_in_all_of_them(wrapper: str) -> None:
+    for code in (-9, -11, 139):
+        assert error_in(wrapper.format(code=code, out="half"), None, "./train").error is not None
+        assert error_in(wrapper.format(code=code, out=""), None, "./train").error is not None
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_minus_one_is_not_known_but_where_only_a_failure_has_a_code(wrapper: str) -> None:
+    # Claude Code writes a code of what failed alone, and a result of Inspect has one when the program has ended
+    known = wrapper.startswith(("Exit code {code}\n", "Command failed", "ExecResult"))
+    assert (error_in(wrapper.format(code=-1, out="ok"), None, "make").error is not None) == known
 
 
 @pytest.mark.parametrize("value", OBJECTS, ids=json.dumps)

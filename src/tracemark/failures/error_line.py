@@ -9,6 +9,8 @@ program and says nothing of the first, and a script may end well after the trace
 Where nothing says how the call went, the text must have the form of an error, see `text_form`, or be one short answer
 that what the call named is not there. What a program that shows files prints is believed even less.
 
+Every exit code but 0 is a failure, that of a signal (-9, 137) as well; -1 is none, see `unwrap`.
+
 Exit code 1 of `grep`, `diff` or `test` (123 through `xargs`) is their answer, no failure.
 """
 
@@ -33,9 +35,8 @@ from tracemark.failures.text_form import (
     last_lines,
     line_of,
 )
-from tracemark.failures.unwrap import is_marked, unwrap
+from tracemark.failures.unwrap import LARGEST_JSON, UNKNOWN, is_int, is_marked, unwrap
 
-_LARGEST_JSON = 2_000_000
 _LAST = 3
 _MATCHERS = frozenset(
     ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "test", "[", "[[", "which", "type"]
@@ -180,7 +181,7 @@ def _of_object(value: Mapping[str, Any], *, own: bool = False) -> _Word:
         own: whether it is the recording's own, whose members are not the tool's.
     """
     get = value.get
-    code = next((found for name in ("returncode", "exit_code", "exitCode") if _is_int(found := get(name))), None)
+    code = next((found for name in ("returncode", "exit_code", "exitCode") if is_int(found := get(name))), None)
     error, status, exception = get("error"), get("status"), get("exception_info")
     flags = [get(name) for name in ("ok", "success", "passed")]
     flagged = (
@@ -189,7 +190,7 @@ def _of_object(value: Mapping[str, Any], *, own: bool = False) -> _Word:
     named = _names_one(error) and not any(flag is True for flag in flags)
     state = status.lower() if isinstance(status, str) else ""
     stated = state == "error" or (state in ("failed", "failure") and any(get(name) for name in _ANSWERS))
-    if flagged or named or stated or any(flag is False for flag in flags) or (code is not None and code > 0):
+    if flagged or named or stated or any(flag is False for flag in flags) or code not in (None, 0, UNKNOWN):
         return _Word(True, _message({"error": error} if own else value), code)
     if code == 0 or any(flag is True for flag in flags) or get("is_error") is False or get("isError") is False:
         return _Word(False, None, code)
@@ -202,7 +203,7 @@ def _names_one(error: Any) -> bool:
     """Return whether a member `error` names one: `none`, `0` and an object without a word in it do not."""
     if isinstance(error, dict):
         return any(isinstance(found, (str, dict, list)) and bool(found) for found in error.values()) or any(
-            _is_int(found) and found != 0 for found in error.values()
+            is_int(found) and found != 0 for found in error.values()
         )
     return isinstance(error, str) and bool(error.strip()) and _NO_ERROR.match(error) is None
 
@@ -237,14 +238,14 @@ def _of_text(text: str, told: _Word, script: str | None, tool: str | None) -> tu
     if found.code is not None:
         # a harness that records the code writes that one: another is what a program printed
         quoted = told.code is not None and told.code != found.code
-        return (text, _NOTHING) if quoted else (found.text, _Word(found.code > 0, code=found.code))
+        return (text, _NOTHING) if quoted else (found.text, _Word(found.code != 0, code=found.code))
     return found.text, _of_json(found.text)
 
 
 def _of_json(text: str) -> _Word:
     if (
         not text[:64].lstrip().startswith("{")
-        or len(text) > _LARGEST_JSON
+        or len(text) > LARGEST_JSON
         or not any(sign in text for sign in ('rror"', "false", '"fail', 'code"', 'exitCode"'))
     ):
         return _NOTHING
@@ -287,7 +288,3 @@ def _is_answer(text: str, script: str) -> bool:
         return True
     matcher = last in _MATCHERS or _GREP.search(script[:2000]) is not None
     return matcher and not any(SAYS.search(line) for line in last_lines(text)[:_LAST])
-
-
-def _is_int(value: Any) -> bool:
-    return value.__class__ is int

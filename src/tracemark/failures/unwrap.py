@@ -4,6 +4,9 @@ Read are the forms of mini-swe-agent, Codex (JSON of old, text now), OpenHands, 
 results of `exec` such as those of Inspect. A form counts at its place only, at the very beginning or the very end of a
 text: what a program prints may quote any of them.
 
+A code below 0 is the signal that ended a program, as Python tells it. Only -1 is none: mini-swe-agent, OpenHands and
+Codex write it where they know no code.
+
 Invariant: linear time. Beginnings are matched at one place, and an end is walked line by line from behind.
 """
 
@@ -14,7 +17,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-_LARGEST_JSON = 2_000_000
+LARGEST_JSON = 2_000_000
+"""Characters of a text that is read as JSON, at most."""
+
+UNKNOWN = -1
+"""What stands in the place of an exit code that nobody knows."""
+
 _FRAMES = 12
 """Lines that a harness writes behind an output, at most."""
 _LONGEST_FRAME = 1_000
@@ -28,7 +36,7 @@ class Unwrapped(NamedTuple):
     text: str
     """What was printed, without what a harness wrote around it."""
     code: int | None = None
-    """The exit code that is stated; None when none is, or when it says that none is known (-1)."""
+    """The exit code that is stated; None when none is, or when it says that none is known."""
     failed: bool = False
     """Whether the wrapper itself says that the call failed, whatever its code."""
     wrapped: bool = False
@@ -116,7 +124,7 @@ def _tagged(text: str) -> Unwrapped | None:
 
 def _json(text: str) -> Unwrapped | None:
     """Return what stands in an object whose members are an output and its exit code."""
-    if len(text) > _LARGEST_JSON or not any(name in text for name in ('code"', 'exitCode"')):
+    if len(text) > LARGEST_JSON or not any(name in text for name in ('code"', 'exitCode"')):
         return None
     try:
         value = orjson.loads(text)
@@ -127,9 +135,9 @@ def _json(text: str) -> Unwrapped | None:
     printed = _streams(value)
     metadata = value.get("metadata")
     for facts in (value, metadata if isinstance(metadata, dict) else {}):
-        code = next((facts[name] for name in ("exit_code", "returncode", "exitCode") if _is_int(facts.get(name))), None)
+        code = next((facts[name] for name in ("exit_code", "returncode", "exitCode") if is_int(facts.get(name))), None)
         if printed is not None and code is not None:
-            return Unwrapped(printed, code if code >= 0 else None, wrapped=True)
+            return Unwrapped(printed, None if code == UNKNOWN else code, wrapped=True)
     return None
 
 
@@ -149,9 +157,9 @@ def _headed(text: str) -> Unwrapped | None:
     for form in (_CODEX, _HEAD):
         if (match := form.match(text)) is not None:
             code = next((group for group in match.groups() if group is not None), None)
-            return _coded(text[match.end() :], code)
+            return _coded(text[match.end() :], code, known=form is _HEAD)
     if (match := _RESULT.match(text)) is not None:
-        return _coded(text[match.end() :].strip("'\")"), match[1])
+        return _coded(text[match.end() :].strip("'\")"), match[1], known=True)
     return Unwrapped(text, wrapped=True) if wrapped else None
 
 
@@ -180,10 +188,13 @@ def _ended(text: str) -> Unwrapped | None:
     return _coded(text[:end].rstrip("\n"), code)._replace(failed=killed is not None, line=killed)
 
 
-def _coded(printed: str, code: str | None) -> Unwrapped:
-    number = int(code) if code is not None else -1
-    return Unwrapped(printed, number if number >= 0 else None, wrapped=True)
+def _coded(printed: str, code: str | None, *, known: bool = False) -> Unwrapped:
+    """Return what stands in a wrapper with a code; `known` of one that states none where it knows none."""
+    number = int(code) if code is not None else UNKNOWN
+    stated = code is not None and (known or number != UNKNOWN)
+    return Unwrapped(printed, number if stated else None, wrapped=True)
 
 
-def _is_int(value: Any) -> bool:
+def is_int(value: Any) -> bool:
+    """Return whether a member is a whole number; `true` is none."""
     return value.__class__ is int
