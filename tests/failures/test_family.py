@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark.failures.error_line import error_in
-from tracemark.failures.family import family_of, is_misnamed, program_of, script_of
+from tracemark.failures.family import family_of, is_misnamed, script_of
+from tracemark.failures.program import program_of
 
 
 @pytest.mark.parametrize(
@@ -31,20 +32,154 @@ from tracemark.failures.family import family_of, is_misnamed, program_of, script
         ("python -m pytest -q", "python -m pytest"),
         ("python3 -c 'import a; print(1)'", "python3 -c"),
         ("python3 - <<'E'\nprint(1)\nE", "python3 -c"),
-        ("python -u a.py --x", "python a.py"),
+        ("python -u a.py --x", "python a.py --x"),
+        ("python -u a.py -v x.txt", "python a.py"),
         ("cat > a.py <<'E'\nrm -rf x\nE\npython a.py", "python a.py"),
         ("cat > a.py <<E\nnever closed\nmake", "cat"),
         ("# a remark; make\nls", "ls"),
         ("grep 'a && make' b", "grep"),
         ("edit 1:2\nimport os\nend_of_edit", "edit"),
-        ("'", "(nothing)"),
+        ("'", "'"),
+        (" \n", "(nothing)"),
     ],
 )
 def test_the_program_of_a_command_line(command: str, program: str) -> None:
-    if command == "'":
-        assert isinstance(program_of(command), str)
-    else:
-        assert program_of(command) == program
+    assert program_of(command) == program
+
+
+APART = [
+    # options with a value are not the subcommand
+    ("git -C repo push", "git -C repo status"),
+    ("git -c core.pager=cat push", "git -c core.pager=cat log"),
+    ("npm --prefix web run build", "npm --prefix web install"),
+    ("npm --prefix web run build", "npm --prefix web run test"),
+    ("npm --silent run build", "npm --silent run test"),
+    ("pnpm -C web build", "pnpm -C web lint"),
+    ("yarn workspace web build", "yarn workspace web lint"),
+    ("kubectl -n prod apply -f a.yaml", "kubectl -n prod get pods"),
+    ("kubectl --unlisted prod apply", "kubectl --unlisted prod delete"),
+    ("make -C build test", "make -C build clean"),
+    ("make clean all", "make clean docs"),
+    ("apt-get -o X=y install foo", "apt-get -o X=y update"),
+    ("cargo +nightly build", "cargo +nightly fmt"),
+    # what starts another program
+    ("conda run -n env pytest", "conda run -n env ls"),
+    ("poetry -C x run pytest", "poetry -C x run ls"),
+    ("uv run --with x pytest", "uv run --with x ls"),
+    ("bundle exec rspec", "bundle exec ls"),
+    ("npx tsc", "npx eslint"),
+    ("npx playwright install", "npx eslint"),
+    ("docker exec c make", "docker exec c ls"),
+    ("docker exec -it a make", "docker exec -it b make"),
+    ("docker run --rm -v /a:/b img make", "docker run --rm -v /a:/b img ls"),
+    ("kubectl exec pod -- make", "kubectl exec pod -- ls"),
+    ("ssh -p 22 h make", "ssh -p 22 h ls"),
+    ("ssh h 'cd a && make'", "ssh h 'cd a && ls'"),
+    ("sudo -u postgres createdb x", "sudo -u postgres psql -l"),
+    ("su - postgres -c 'createdb x'", "su - postgres -c 'psql'"),
+    ("timeout -s KILL 60 pytest", "timeout -s KILL 60 ls"),
+    ("timeout --kill-after=5 60 pytest", "timeout --kill-after=5 60 ls"),
+    ("env -u A make", "env -u A ls"),
+    ("nice -n 5 make", "nice -n 5 ls"),
+    ("nohup make > log 2>&1 &", "nohup ls > log 2>&1 &"),
+    ("time -f A make", "time -f A ls"),
+    ("xargs make < x", "xargs ls < x"),
+    ("xargs -n 1 make < x", "xargs -n 1 ls < x"),
+    ("watch -n 2 make", "watch -n 2 ls"),
+    ("stdbuf -o L make", "stdbuf -o L ls"),
+    # the shell's own words
+    ("for d in a b; do make -C $d; done", "for i in 1 2; do ls; done"),
+    ("while true; do curl x; done", "for i in 1; do ls; done"),
+    ("while read l; do make $l; done < f", "for x in 1; do echo; done"),
+    ("if [ -f Makefile ]; then make; fi", "if true; then ls; fi"),
+    ("if ! make; then exit 1; fi", "if ! ls; then exit 1; fi"),
+    ("{ make; }", "{ ls; }"),
+    ("(cd a; make)", "(cd a; ls)"),
+    ("! make", "! ls x"),
+    ("case x in a) make;; esac", "case y in b) ls;; esac"),
+    ("case x in a) make;; b) true;; esac", "case x in a) ls;; b) true;; esac"),
+    ("f() { make; }; f", "f() { ls; }; f"),
+    ("function f { make; }; f", "function f { ls; }; f"),
+    ("[[ -f a && -f b ]] && make", "[[ -f a && -f b ]] && ls"),
+    ("$(which python) a.py", "$(which python) b.py"),
+    ("`which python` a.py", "`which python` b.py"),
+    ("$PYTHON a.py", "$PYTHON b.py"),
+    ("diff <(make a) <(make b); pytest", "diff <(make a) <(make b); ls"),
+    # interpreters and shells
+    ("python -m pip install x", "python -m pip list"),
+    ("python -m pip install x", "python -m pip --version"),
+    ("python3 -W ignore a.py", "python3 -W ignore b.py"),
+    ("python -X dev a.py", "python -X dev b.py"),
+    ("python --unlisted x a.py", "python --unlisted x b.py"),
+    ("python manage.py migrate", "python manage.py check"),
+    ("python cli.py --config x.yml migrate", "python cli.py --config x.yml check"),
+    ("node --require x a.js", "node --require x b.js"),
+    ("java -cp a:b Main", "java -cp a:b Other"),
+    ("bash -lc 'make'", "bash -lc 'ls'"),
+    ("sudo bash -c 'make'", "sudo bash -c 'ls'"),
+    ('bash -c "cd a && make"', 'bash -c "cd a && ls"'),
+    ("bash build.sh all", "bash build.sh clean"),
+    ("eval 'make'", "eval 'ls'"),
+    # programs with subcommands
+    ("docker compose up -d", "docker compose ps"),
+    ("docker compose -f a.yml up", "docker compose -f a.yml ps"),
+    ("docker-compose up", "docker-compose ps"),
+    ("uv pip install x", "uv pip list"),
+    ("gh pr create", "gh pr list"),
+    ("go mod download", "go mod edit x"),
+    ("mvn -q test", "mvn -q clean"),
+    ("./gradlew test", "./gradlew clean"),
+    ("dotnet test", "dotnet restore"),
+    ("terraform apply", "terraform fmt"),
+    ("aws s3 cp", "aws sts get"),
+    ("apk add x", "apk info"),
+    ("dnf install x", "dnf list"),
+    ("yum install x", "yum list"),
+    ("service nginx restart", "service nginx status"),
+    ("systemctl restart nginx", "systemctl status nginx"),
+    ("pip3.11 install x", "pip3.11 list"),
+    # programs that nobody listed
+    ("anything new", "anything old"),
+    ("./manage deploy", "./manage status"),
+    ("tox -e py", "tox -l"),
+    ("tox -e py", "tox -e lint"),
+    ("pacman -S x", "pacman -Q"),
+    ("anything --env prod up", "anything --env prod down"),
+    # asking a program about itself
+    ("make", "make --version"),
+    ("pytest", "pytest --help"),
+    ("python -m pytest", "python -m pytest --version"),
+    ("gcc a.c", "gcc -V"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_two_things_are_two_programs(one: str, other: str) -> None:
+    assert program_of(one) != program_of(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("git push", "git -C repo --no-pager push origin main"),
+        ("npm run build", "npm --silent run build -- --x"),
+        ("make test", "make -j 4 -C build CC=gcc test 2>&1 | tail"),
+        ("make", "sudo -u root make"),
+        ("make", "bash -lc 'cd a && make'"),
+        ("make", "for d in a b; do make -C $d; done"),
+        ("make", "timeout 60 make || exit 1"),
+        ("make", "make > log 2>&1; echo EXIT=$?"),
+        ("python -m pytest", "A=1 python -u -m pytest tests/test_a.py -x"),
+        ("pytest a.py", "pytest b.py -q"),
+        ("kubectl apply", "kubectl -n prod apply -f a.yaml"),
+        ("apt-get install", "DEBIAN_FRONTEND=noninteractive apt-get -y -qq install x"),
+        ("python a.py", "python3 a.py".replace("3", "")),
+        ("docker compose up", "docker compose -f a.yml up -d"),
+        ("cat a", "cat b"),
+    ],
+)
+def test_a_second_try_is_the_same_program(one: str, other: str) -> None:
+    assert program_of(one) == program_of(other)
 
 
 @given(st.text(alphabet="ab'\"\\|&;<>()\n #$=-", max_size=80))
@@ -55,6 +190,20 @@ def test_any_command_line_has_a_program(command: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "script"),
     [
+        ("runCommand", {"command": "ls"}, "ls"),
+        ("executeCommand", {"command": "ls"}, "ls"),
+        ("BashTool", {"command": "ls"}, "ls"),
+        ("RunShell", {"command": "ls"}, "ls"),
+        ("runTerminalCommand", {"command": "ls"}, "ls"),
+        ("execute_commands", {"commands": ["ls", "-a b"]}, "ls '-a b'"),
+        ("bash", {"bash_command": "ls"}, "ls"),
+        ("run", {"command": "npm test"}, "npm test"),
+        ("run_in_sandbox", {"cmd": "npm test"}, "npm test"),
+        ("sandbox", {"bash_command": "npm test"}, "npm test"),
+        ("process", {"script": "npm test"}, "npm test"),
+        ("run", {"command": "start"}, None),
+        ("run", {"text": "npm test"}, None),
+        ("publish", {"path": "bash", "command": 1}, None),
         ("bash", {"command": "ls"}, "ls"),
         ("execute_bash", {"command": "ls"}, "ls"),
         ("terminal", {"command": "ls", "security_risk": "LOW"}, "ls"),

@@ -21,20 +21,28 @@ tool and its operation, whatever object that names.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from tracemark import digest
+from tracemark.failures.program import program_of
 
-_LONGEST = 20_000
 _LONGEST_VALUE = 200
 _LONGEST_NAMES = 1_000
-_SHELL = re.compile(
-    r"(?:.*[_.-])?(?:bash|shell|sh|zsh|terminal|console|powershell|exec|execute|cmd|command|unix)(?:[_.-].*)?\Z",
-    re.IGNORECASE,
+_SHELLS = frozenset(
+    [
+        *("bash", "shell", "sh", "zsh", "terminal", "console", "powershell", "pwsh", "tmux", "unix"),
+        *("exec", "execute", "cmd", "command", "commands"),
+    ]
 )
-_SCRIPTS = ("command", "cmd", "script", "keystrokes", "commands", "input")
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SCRIPTS = (
+    "command", "cmd", "script", "keystrokes", "commands", "input", "bash_command", "shell_command", "command_line"
+)  # fmt: skip
+_COMMAND_LINES = ("command", "cmd", "bash_command", "shell_command", "command_line", "script")
+_SEVERAL_WORDS = re.compile(r"\s*\S+\s+\S")
 _OPERATIONS = ("command", "action", "operation", "method", "op")
 _WORD = re.compile(r"[\w-]{1,40}\Z")
 _NAMES = re.compile(
@@ -57,64 +65,30 @@ _LEADS = re.compile(
 """What may stand before them in a text that begins with them."""
 _JOINED_BEFORE = re.compile(r"(?:\w|\w[.-])\Z")
 _JOINED_BEHIND = re.compile(r"[.-]?\w")
-_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
-_TOKEN = re.compile(
-    r"\d*[<>]&[\d-]|&>>?|(?<![^\s;&|])#[^\n]*|&&|\|\|?|[;\n&()]"
-    r"|(?:[^\s'\"\\;|&()]+|'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.)+|['\"\\]",
-    re.DOTALL,
-)
-_PIPE = "|"
-_EDITS = ("end_of_edit", "end_of_insert")
-_ENDS = frozenset(["&&", "||", ";", "\n", "&", "(", ")"])
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_SCENERY = frozenset(
-    ["cd", "pushd", "popd", "export", "set", "source", ".", "true", "echo", "printf", "sleep", "unset", "wait", "exit"]
-)
-_WRAPPERS = frozenset(
-    ["sudo", "env", "time", "nohup", "nice", "timeout", "exec", "command", "then", "do", "else", "if"]
-)
-_WITH_SUBCOMMAND = frozenset(
-    [
-        "git",
-        "pip",
-        "pip3",
-        "npm",
-        "yarn",
-        "pnpm",
-        "bun",
-        "docker",
-        "apt",
-        "apt-get",
-        "conda",
-        "cargo",
-        "go",
-        "make",
-        "kubectl",
-        "uv",
-        "poetry",
-        "systemctl",
-        "gh",
-        "dvc",
-        "brew",
-    ]
-)
-_SUBCOMMAND = re.compile(r"[A-Za-z][\w:./@-]*\Z")
-_INTERPRETERS = re.compile(r"(?:python|pypy|node|ruby|perl|php|bash|sh|zsh|Rscript)[\d.]*\Z")
-_GIVEN_IN_PLACE = frozenset(["-c", "-e", "-m", "-lc"])
 
 
 def script_of(tool: str | None, arguments: Mapping[str, Any]) -> str | None:
-    """Return the command line that a call gives to a shell; None when the tool is no shell."""
-    if not tool or _SHELL.match(tool) is None:
+    """Return the command line that a call gives to a shell; None when the tool is no shell.
+
+    A shell is a tool with a word of one in its name (`bash`, `executeCommand`), or any that is given a command line of
+    several words as its command: many are called after where they run it (`sandbox`, `process`).
+    """
+    if not tool:
         return None
-    for name in _SCRIPTS:
+    names = _SCRIPTS if _is_shell(tool) else _COMMAND_LINES
+    for name in names:
         value = arguments.get(name)
-        if isinstance(value, str):
+        if isinstance(value, str) and (names is _SCRIPTS or _SEVERAL_WORDS.match(value) is not None):
             return value
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
             # ["bash", "-lc", "…"] is a shell told what to do, any other list a program with its arguments
-            return str(value[2]) if len(value) == 3 and value[1] in ("-c", "-lc") else " ".join(value)
+            return str(value[2]) if len(value) == 3 and value[1] in ("-c", "-lc") else shlex.join(value)
     return None
+
+
+@lru_cache(maxsize=1024)
+def _is_shell(tool: str) -> bool:
+    return any(word.lower() in _SHELLS for word in _WORDS.findall(tool[:_LONGEST_NAMES]))
 
 
 def family_of(tool: str | None, arguments: Mapping[str, Any], script: str | None) -> str | None:
@@ -198,122 +172,6 @@ def _chosen(tool: str, names: tuple[str, ...]) -> tuple[str, ...]:
     lowered = tool.lower()
     own = [name for name, stem in named if (stem or name) in lowered]
     return tuple(sorted(own or (name for name, _ in named)))
-
-
-def program_of(script: str) -> str:
-    """Return the program that a command line is about, with its subcommand or what it interprets; linear time."""
-    chosen = scene = ""
-    for words in _commands(_without_documents(script[:_LONGEST])):
-        chosen = _program(words) or chosen
-        scene = _bare(_past_scenery(words)) or scene
-    return chosen or scene or "(nothing)"
-
-
-def programs_of(script: str) -> tuple[str, str]:
-    """Return the names of the first and the last program of the last pipeline of a command line."""
-    first = last = ""
-    for words in _commands(_without_documents(script[:_LONGEST]), whole=True):
-        names = [_bare(_past_scenery(part)) for part in _split(words)]
-        if names and (names[0] or names[-1]):
-            first, last = names[0], names[-1]
-    return first, last
-
-
-def _without_documents(script: str) -> str:
-    """Return a command line without what it gives to a program as text: here-documents, and the text of an edit."""
-    if script.rstrip().endswith(_EDITS):
-        return script.partition("\n")[0]
-    if "<<" not in script:
-        return script
-    kept, place = [], 0
-    while (match := _HEREDOC.search(script, place)) is not None:
-        line = script.find("\n", match.end())
-        if line < 0:
-            break
-        kept.append(script[place : line + 1])
-        end = script.find("\n" + match[2], line)
-        if end < 0:
-            return "".join(kept)
-        place = end + 1 + len(match[2])
-    return "".join([*kept, script[place:]])
-
-
-def _commands(script: str, *, whole: bool = False) -> Iterable[list[str]]:
-    """Give the commands of a chain as words: of each pipeline the first, or all of it with its `|` when `whole`."""
-    words: list[str] = []
-    piped = False
-    for token in _TOKEN.findall(script):
-        if token in _ENDS:
-            if words:
-                yield words
-            words, piped = [], False
-        elif token == _PIPE and not whole:
-            piped = True
-        elif not piped and token[0] != "#":
-            words.append(token)
-    if words:
-        yield words
-
-
-def _split(words: list[str]) -> list[list[str]]:
-    """Return the commands of one pipeline."""
-    parts: list[list[str]] = [[]]
-    for word in words:
-        if word == _PIPE:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
-
-
-def _past_scenery(words: list[str]) -> list[str]:
-    """Return a command from its program on: without assignments and programs that only start another."""
-    place, wrapped = 0, False
-    while place < len(words):
-        word = words[place]
-        if word in _WRAPPERS:
-            wrapped = True
-        elif not (_ASSIGNMENT.match(word) or (wrapped and (word[0] in "-0123456789"))):
-            break
-        place += 1
-    return words[place:]
-
-
-def _bare(words: list[str]) -> str:
-    """Return the name of a command's program; one that is called by a place of its own keeps it."""
-    if not words:
-        return ""
-    word = words[0].strip("'\"")
-    folder, _, name = word.rpartition("/")
-    return name if folder.endswith("bin") else word
-
-
-def _program(words: list[str]) -> str:
-    """Return what one command runs; empty for one that only sets the scene."""
-    words = _past_scenery(words)
-    name = _bare(words)
-    if not name or name in _SCENERY:
-        return ""
-    rest = words[1:]
-    if name in _WITH_SUBCOMMAND:
-        named = [word for word in rest if _SUBCOMMAND.match(word)]
-        # `npm run build` and `npm run test` have one subcommand and are two programs
-        return " ".join([name, *named[: 2 if named[:1] == ["run"] else 1]])
-    if _INTERPRETERS.match(name):
-        return f"{name} {_interpreted(rest)}".rstrip()
-    return name
-
-
-def _interpreted(rest: list[str]) -> str:
-    """Return what an interpreter was given: a file, a module, or that the program stood in place."""
-    for place, word in enumerate(rest):
-        if word == "-m":
-            return f"-m {rest[place + 1]}" if place + 1 < len(rest) else word
-        if word in _GIVEN_IN_PLACE or word == "-" or word.startswith("<"):
-            return "-c"
-        if not word.startswith("-") and ">" not in word:
-            return word.strip("'\"")
-    return ""
 
 
 def _is_word(value: Any) -> bool:
