@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tracemark import digest
 from tracemark.gates.attribution import Four, attribute
 from tracemark.gates.cell import Cell, Shown
 from tracemark.gates.compare import compare
+from tracemark.gates.refusal import Reason, Refusal
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
 from tracemark.model.gate import AttributionReport, GateReport, MeasuredOf
@@ -290,6 +292,65 @@ def test_what_is_recorded_of_neither_model_is_told() -> None:
     made = stored(compare(cell(BEFORE, 4, OLD, bare), cell(AFTER, 4, NEW, bare), Terms(Half.HARNESS)))
     assert any(line.endswith("is not known: tokenizer, server parser") for line in words(made))
     assert not any("neither model" in line for line in words(report()))
+
+
+def test_attempts_that_nobody_is_recorded_to_have_judged_are_told_on_either_side() -> None:
+    judged = "nobody is recorded to have judged attempts {}: they count as judged by one grader that nobody knows"
+    bare = stored(compare(cell(BEFORE, 4, grader=None), cell(AFTER, 4, NEW, grader=None), Terms(Half.HARNESS)))
+    assert judged.format("of the incumbent, of the candidate") in words(bare)
+    # at one task of each, where the grader of the others is recorded
+    both = [
+        [one._replace(grader=None) if one.task == "desk/00" else one for one in made]
+        for made in (attempts(BEFORE, 4), attempts(AFTER, 4, NEW))
+    ]
+    assert judged.format("of the incumbent, of the candidate") in words(
+        stored(compare(of(both[0]), of(both[1], NEW), Terms(Half.HARNESS)))
+    )
+    # what has no score was judged by nobody
+    broken = changed(attempts(AFTER, 4, NEW), "desk/00", 0, status="error", grader=None)
+    made = stored(compare(cell(BEFORE, 4), of(broken, NEW), Terms(Half.HARNESS, infrastructure_limit=0.1)))
+    assert not any("nobody is recorded" in line for line in words(made))
+    # as a report was stored that names nobody at all
+    older = bare.model_dump(mode="json")
+    older["incumbent"]["graders"] = older["candidate"]["graders"] = []
+    assert judged.format("of the incumbent, of the candidate") in words(GateReport.model_validate(older))
+
+
+def test_an_attribution_tells_of_whom_nothing_is_recorded_that_judged() -> None:
+    cells = four(cell(AFTER, 4, NEW, TUNED))
+    assert not any("recorded" in line for line in attribution_words(attributed(attribute(cells, Terms(Half.MODEL)))))
+    for grader, said in (
+        (None, "nobody is recorded to have judged attempts of the old pair, with the new harness, with the new model"),
+        (("desk-checks", None), "graders of unrecorded version judged: whether they are the same is not known"),
+    ):
+        bare = Four(*(of([o._replace(grader=grader) for o in c.attempts], *c.pair) for c in cells))
+        lines = attribution_words(attributed(attribute(bare, Terms(Half.MODEL))))
+        assert any(line.startswith(said) for line in lines), lines
+
+
+@pytest.mark.parametrize("number", [1, 48, 49])
+def test_attempts_that_were_made_again_are_told_and_more_than_there_are_is_a_warning(number: int) -> None:
+    every = attempts(AFTER, 4, NEW)
+    again = [every[at % len(every)]._replace(trace=f"{at:064}", status="error") for at in range(number)]
+    made = report(of([*every, *again], NEW))
+    noun = "1 attempt" if number == 1 else f"{number} attempts"
+    said = f"of the candidate {noun} that the infrastructure ended were made again, and are not counted"
+    (line,) = [line for line in words(made) if "made again" in line]
+    assert line.startswith(said)
+    assert ("warning" in line) is (number > 48)
+    assert not any("made again" in line for line in words(report()))
+    older = of([*attempts(BEFORE, 4), *(one._replace(fingerprint=OLD) for one in again)])
+    lines = words(stored(compare(older, cell(AFTER, 4, NEW), Terms(Half.HARNESS))))
+    assert any(line.startswith(said.replace("candidate", "incumbent")) for line in lines)
+
+
+def test_a_set_of_which_it_is_open_how_it_was_frozen_is_not_told_as_one_that_was_not() -> None:
+    terms = Terms(Half.HARNESS, evaluation=frozenset(BEFORE))
+    comparison = compare(cell(BEFORE, 4), cell(AFTER, 4, NEW), terms)
+    assert any("the evaluation set was not frozen" in line for line in words(stored(comparison)))
+    open_ = Refusal(Reason.EVALUATION_CHANGED, "branches froze two", "freeze it")
+    refused = replace(comparison, refusals=(open_,), measured=None)
+    assert not any("was not frozen" in line for line in words(stored(refused)))
 
 
 def test_traces_that_are_of_a_harness_by_claim_alone_are_told() -> None:

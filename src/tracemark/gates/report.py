@@ -12,9 +12,10 @@ from typing import Any
 
 from tracemark import digest
 from tracemark.gates.attribution import METHOD, Attribution, Effect
-from tracemark.gates.cell import WORDS, Cell, Model, shown_in
+from tracemark.gates.cell import SCORED, WORDS, Cell, Model, shown_in
 from tracemark.gates.compare import Change, Comparison, Figures, Measured, evidence
-from tracemark.gates.refusal import Refusal, named, numbered
+from tracemark.gates.doubts import NO_VERSION, UNRECORDED, broken, judges, otherwise
+from tracemark.gates.refusal import Reason, Refusal, numbered
 from tracemark.model.gate import (
     ATTRIBUTION_FORMAT,
     FORMAT,
@@ -110,7 +111,11 @@ def digest_of(report: GateReport | AttributionReport) -> str:
 def evaluated(cell: Cell) -> Evaluated:
     """Return the stored form of one cell."""
     traces = sorted({one.trace for one in cell.attempts})
-    graders = {one.grader for one in cell.attempts if one.grader is not None}
+    graders = {
+        f"{name} {version or NO_VERSION}" for name, version in filter(None, (one.grader for one in cell.attempts))
+    }
+    if any(one.grader is None and one.status in SCORED for one in cell.attempts):
+        graders.add(UNRECORDED)
     # absent, and not null, where every step names the model that is recorded
     shown = shown_in(cell.attempts)
     told = {} if shown is None else {"other_models": OtherModels(**{**shown._asdict(), "names": list(shown.names)})}
@@ -122,7 +127,7 @@ def evaluated(cell: Cell) -> Evaluated:
         digest=digest.of(traces),
         statuses=dict(sorted(Counter(one.status for one in cell.attempts).items())),
         evidence=evidence(cell),
-        graders=sorted(f"{name} {version or '(no version)'}" for name, version in graders),
+        graders=sorted(graders),
         **told,
     )
 
@@ -213,7 +218,9 @@ def words(report: GateReport, names: Mapping[str, str] | None = None) -> list[st
 def attribution_words(report: AttributionReport) -> list[str]:
     """Return what an attribution says, a sentence a line."""
     whose = ("of the old pair", "with the new harness", "with the new model", "with both")
-    others = [line for name, cell in zip(whose, report.cells, strict=True) for line in _otherwise(name, cell)]
+    cells = dict(zip(whose, report.cells, strict=True))
+    others = [line for name, cell in cells.items() for line in otherwise(name, cell)]
+    others += judges(cells)
     if report.effects is None:
         reasons = ", ".join(dict.fromkeys(refusal.reason for refusal in report.refusals))
         lines = [f"nothing can be attributed: {reasons}"]
@@ -262,15 +269,6 @@ def _judged(report: GateReport, names: Mapping[str, str]) -> str:
     if report.half == "model" and new.harness == old.harness:
         return f"model {models[0]} against {models[1]} under {harnesses[0]}"
     return f"{report.half} {harnesses[0]} with {models[0]} against {harnesses[1]} with {models[1]}"
-
-
-def _otherwise(whose: str, cell: Evaluated) -> Iterator[str]:
-    """Yield what the steps of a cell's traces say of its model, where they name another one."""
-    if (other := cell.other_models) is not None:
-        yield (
-            f"in {other.traces} of {len(cell.traces)} traces {whose} steps name another model than is recorded, "
-            f"{other.steps} of {other.of} steps: {named(other.names)}"
-        )
 
 
 def _first(measured: MeasuredOf) -> str:
@@ -356,20 +354,15 @@ def _notes(report: GateReport) -> Iterator[str]:
     for side, cell in (("incumbent", report.incumbent), ("candidate", report.candidate)):
         if weak := sum(cell.evidence.get(name, 0) for name in ("claimed", "unrecorded")):
             yield f"{weak} of {len(cell.traces)} traces of the {side} are of its harness because somebody says so"
-        yield from _otherwise(f"of the {side}", cell)
-    if report.terms.evaluation_tasks and report.terms.frozen_digest is None:
+        yield from otherwise(f"of the {side}", cell)
+    # why it is changed, or how it was frozen is open, such a refusal says itself
+    changed = any(refusal.reason == Reason.EVALUATION_CHANGED for refusal in report.refusals)
+    if report.terms.evaluation_tasks and report.terms.frozen_digest is None and not changed:
         yield "the evaluation set was not frozen, so whether it changed is not known"
-    if any(name.endswith("(no version)") for name in (*report.incumbent.graders, *report.candidate.graders)):
-        yield "graders of unrecorded version judged: whether they are the same is not known"
-    for side, figures in (
-        ("incumbent", measured and measured.incumbent),
-        ("candidate", measured and measured.candidate),
-    ):
-        if figures and figures.open_errors:
-            yield (
-                f"the infrastructure ended {numbered(figures.open_errors, 'attempt')} of the {side}, not re-run: each "
-                "counts against the candidate"
-            )
+    yield from judges({"of the incumbent": report.incumbent, "of the candidate": report.candidate})
+    if measured is not None:
+        yield from broken("incumbent", measured.incumbent)
+        yield from broken("candidate", measured.candidate)
 
 
 def _by_chance(report: GateReport) -> float | None:

@@ -75,7 +75,7 @@ class Evaluated(Value):
     evidence: dict[str, int]
     """How many of them are known how well to be of the harness."""
     graders: list[str]
-    """Who judged them, `NAME VERSION`, sorted."""
+    """Who judged them, `NAME VERSION`, sorted; `unrecorded` where of any with a score nobody is recorded."""
     other_models: Maybe[OtherModels] = None
     """What their steps say of the model, where some name another one; absent where none does."""
 
