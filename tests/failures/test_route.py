@@ -12,6 +12,10 @@ from tracemark.failures.conditions import conditions, shipped
 from tracemark.failures.events import Event
 from tracemark.failures.route import Routing, Span, route
 
+NOTHING: tuple[Any, ...] = (
+    *("none", "None", " null ", "n/a", "no error", "No errors found.", "false", "0", "ok", "[]", "", "-"),
+    *({}, [], False, {"message": "none"}, {"type": None, "message": ""}),
+)
 DISK = "tar: data.bin: Cannot write: No space left on device"
 
 
@@ -35,6 +39,11 @@ class TestNoModelInput:
 
     def test_a_model_that_spoke_was_sent_something_whatever_was_counted(self) -> None:
         assert route(counted(line(says("hello")), 0), shipped()).condition == "stopped-early"
+
+    @pytest.mark.parametrize(("step", "total"), [(5, 0), (0, 5)])
+    def test_a_total_that_forgets_what_was_sent_is_not_zero(self, step: int, total: int) -> None:
+        found = counted(line(says("", metrics={"prompt_tokens": step})), total)
+        assert route(found, shipped()).condition == "stopped-early"
 
     def test_a_count_of_zero_in_the_steps_counts_too(self) -> None:
         assert routed(says("", metrics={"prompt_tokens": 0})).condition == "no-model-input"
@@ -62,6 +71,7 @@ class TestGraderException:
         [
             {"termination": "stop"},
             {"checks": {"error": None}},
+            {"checks": {"tests": [{"error": "VerifierError"}]}},
             {"checks": {"tests": "1 error"}},
             {"checks": []},
             {"checks": {"error_eval": False}},
@@ -69,6 +79,51 @@ class TestGraderException:
     )
     def test_a_verdict_that_speaks_of_errors_is_a_verdict(self, outcome: dict[str, Any]) -> None:
         assert routed(says("done"), **outcome).condition == "stopped-early"
+
+    @pytest.mark.parametrize("status", ["failure", "error", "unknown"])
+    @pytest.mark.parametrize("empty", NOTHING)
+    def test_a_word_for_nothing_is_no_error(self, empty: Any, status: str) -> None:
+        expected = "stopped-early" if status == "failure" else "unmatched"
+        for name in ("error", "exception", "traceback", "exception_info", "grader_error", "error_eval"):
+            assert routed(bash("ls", "a", 0), status=status, checks={name: empty}).condition == expected
+
+    VERDICTS = (
+        "assertion failed: expected 5, got 4",
+        "AssertionError: expected 5, got 4",
+        'Traceback (most recent call last):\n  File "t.py", line 1, in f\nAssertionError: 5 != 4',
+        "ModuleNotFoundError: No module named 'solution'",
+        "none of the tests passed",
+        "verification failed: expected 5, got 4",
+        "evaluation failed: AssertionError: 5 != 4",
+        {"message": "expected 5, got 4", "type": "AssertionError"},
+        True,
+    )
+
+    @pytest.mark.parametrize("name", ["error", "exception", "traceback", "exception_info"])
+    @pytest.mark.parametrize("words", VERDICTS)
+    def test_with_a_verdict_of_failure_the_words_of_a_check_are_the_verdicts(self, name: str, words: Any) -> None:
+        assert routed(says("done"), checks={name: words}).condition == "stopped-early"
+
+    @pytest.mark.parametrize("words", VERDICTS)
+    def test_without_a_verdict_they_are_why_there_is_none(self, words: Any) -> None:
+        assert routed(says("done"), status="error", checks={"error": words}).condition == "grader-exception"
+
+    @pytest.mark.parametrize(
+        "checks",
+        [
+            {"error": "VerifierOutputParseError: no JSON"},
+            {"error": "verifier_timeout"},
+            {"exception": "judge failed: timeout"},
+            {"exception_info": {"exception_type": "RewardFileNotFoundError", "exception_message": "no reward.txt"}},
+            {"traceback": 'Traceback (most recent call last):\n  File "g.py", line 1, in f\nJudgeError: 503'},
+            {"error": "Grader crashed: KeyError"},
+            {"grader_error": "KeyError: 'answer'"},
+            {"verifier_error": {"message": "no JSON"}},
+            {"error_eval": True},
+        ],
+    )
+    def test_a_grader_that_is_named_broke_whatever_verdict_stands(self, checks: dict[str, Any]) -> None:
+        assert routed(says("done"), checks=checks).condition == "grader-exception"
 
     def test_a_verdict_of_success_stands(self) -> None:
         assert routed(says("done"), status="success", checks={"error": "late"}).condition == "clean-success"
@@ -224,6 +279,19 @@ class TestCommandRepeated:
     def test_the_same_command_with_another_error_is_progress(self) -> None:
         found = routed(bash("make", "a.c:1: error: no type", 2), bash("make", "ld: error: no symbol", 2))
         assert found.condition == "not-recovered"
+
+    def test_what_was_made_good_before_is_no_repetition(self) -> None:
+        wrong = call("book", {"id": "r", "seat": 9}, "Error: no seat 9")
+        right = call("book", {"id": "r", "seat": 1}, "booked")
+        other = call("book", {"id": "r", "seat": 2}, "Error: no money left")
+        assert routed(wrong, right, other, other).condition == "command-repeated"
+        events = module.read(line(wrong, wrong, right, other))
+        assert module.failures_of(events.events) == (3, (0, 1))
+        assert routed(wrong, wrong, right, other).condition == "not-recovered"
+
+    def test_nor_is_what_another_family_repeats(self) -> None:
+        failed, other = bash("make", "make: *** Error 2", 2), bash("pip install x", "ERROR: no", 1)
+        assert routed(failed, other, other).condition == "not-recovered"
 
     def test_another_command_of_the_family_is_not_identical(self) -> None:
         found = routed(bash("make -j1", "make: *** Error 2", 2), bash("make -j2", "make: *** Error 2", 2))

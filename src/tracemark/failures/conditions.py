@@ -72,7 +72,9 @@ class Question(StrEnum):
     NO_INPUT = "no-input"
     """Tokens were counted, none were sent, and no model spoke."""
     GRADER_EXCEPTION = "grader-exception"
-    """The grader's results hold an error of its own, or how the run stopped matches one of `patterns`."""
+    """The grader's results hold an error of its own, or how the run stopped matches one of `patterns`. Where there is a
+    verdict of failure, a text called `error` or the like may be the verdict's words: it has to match one as well, and
+    to name an exception or a timeout."""
     NO_SESSION = "no-session"
     """No step of the agent was recorded."""
     FAILURES = "failures"

@@ -29,6 +29,8 @@ from tracemark.failures.conditions import (
 from tracemark.failures.events import Event, Story, read
 from tracemark.failures.mask import mask
 from tracemark.failures.patience import SECONDS, ImpatienceError, search
+from tracemark.failures.text_form import line_of
+from tracemark.failures.wordings import EMPTY
 
 _LONGEST_WORDS = 2_000
 # between the words of a name such as `APIConnectionError`, `max_steps` or `api-error`
@@ -39,16 +41,18 @@ _LOCAL = re.compile(
 )
 _ADDRESS = re.compile(r"(?<![\w.-])[\w-]{1,63}(?:\.[\w-]{1,63}){0,9}\.(?:[a-z]{2,20}|\d{1,3})\b", re.IGNORECASE)
 _GRADERS_OWN = (
-    "error",
-    "exception",
-    "traceback",
-    "exception_info",
     "grader_error",
     "verifier_error",
     # SWE-bench's report, ThinkingBox's test
     "error_eval",
     "test_timeout",
     "is_system_error",
+)
+_ANYBODYS = ("error", "exception", "traceback", "exception_info")
+_NOTHING = re.compile(EMPTY)
+# what a test asserts is its verdict
+_BROKE = re.compile(
+    r"(?<!assertion)(?<!assertion )(?:error|exception|timeout)\b|\btimed out\b|\b(?:crashed|raised)\b", re.IGNORECASE
 )
 
 
@@ -191,12 +195,35 @@ def _grader_exception(condition: Condition, facts: _Facts) -> bool:
     checks = facts.checks
     if not isinstance(checks, dict):
         return False
-    return any(_is_said(checks.get(name)) for name in _GRADERS_OWN)
+    own = [checks.get(name) for name in _GRADERS_OWN]
+    said = [checks.get(name) for name in _ANYBODYS]
+    if facts.status != "failure":
+        # nobody could judge, and this is what is said of it
+        own += said
+    if any(value is True or _texts(value) for value in own):
+        return True
+    return any(_names_a_grader(condition, text) for value in said for text in _texts(value))
 
 
-def _is_said(value: Any) -> bool:
-    """Return whether a grader's own member names an error: a text or an object that is not empty, or true."""
-    return value is True or (isinstance(value, (str, dict)) and bool(value))
+def _texts(value: Any) -> list[str]:
+    """Return what a member of a grader's results says, a text or the values of an object; no words for nothing."""
+    values = value.values() if isinstance(value, dict) else [value] if isinstance(value, str) else []
+    texts = [("…" if each else "") if isinstance(each, (dict, list)) else str(each) for each in values]
+    return [text for text in texts if text.strip() and _NOTHING.fullmatch(text) is None]
+
+
+def _names_a_grader(condition: Condition, text: str) -> bool:
+    """Return whether a text, which may be the words of a verdict, says that a grader broke.
+
+    Raises:
+        ParamsError: when an expression of the user's own comes to no end.
+    """
+    lines = {text, line_of(text) or ""}
+    return any(
+        _BROKE.search(words) is not None and _matches(condition, condition.patterns, words)
+        for line in lines
+        for words in _terminations(line)
+    )
 
 
 def _no_session(_: Condition, facts: _Facts) -> bool:
