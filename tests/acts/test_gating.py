@@ -367,7 +367,8 @@ def test_graders_of_two_versions_are_named(bench: Bench, capsys: pytest.CaptureF
 
 def test_a_set_that_was_changed_since_is_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.tasks(*TASKS[1:])
-    assert "was frozen as" in refusals(bench, capsys)["evaluation-changed"]["message"]
+    message = "the set of 7 tasks is not the one of 8 tasks that was frozen last; 1 taken out: 'e-0'"
+    assert refusals(bench, capsys)["evaluation-changed"]["message"] == message
     bench.freeze()
     assert bench.gate().report["measured"]["n"] == 7
 
@@ -399,11 +400,20 @@ def test_sets_that_two_branches_froze_are_refused(bench: Bench, capsys: pytest.C
         lines.append(ledger.read_text().removeprefix(base))
     ledger.write_text(base + "".join(lines))
     assert "side by side" in refusals(bench, capsys)["evaluation-changed"]["message"]
+    assert not any("not frozen" in line for line in bench.gate().said)
 
 
 def test_an_empty_set_is_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.tasks()
-    assert "lists no evaluation task" in refusals(bench, capsys)["nothing-to-compare"]["message"]
+    code, answer = answered(bench, capsys, "harness", "--candidate", "desk_b")
+    assert code == 40
+    found = [refusal for refusal in answer["report"]["refusals"] if refusal["reason"] == "nothing-to-compare"]
+    assert any("lists no evaluation task" in refusal["message"] for refusal in found)
+    # there is none to run, and its digest is that of nothing
+    assert not any(refusal["hint"].startswith("run") for refusal in found)
+    (changed,) = (one for one in answer["report"]["refusals"] if one["reason"] == "evaluation-changed")
+    assert changed["message"].startswith("the set of 0 tasks is not the one of 8 tasks that was frozen last")
+    assert "freeze the set anew" not in changed["hint"]
 
 
 def test_the_accepted_half_is_no_candidate(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,11 @@ def test_two_whole_evaluations_are_compared() -> None:
 def test_without_attempts_there_is_nothing_to_compare() -> None:
     assert reasons(INCUMBENT, of([], NEW)) == ["nothing-to-compare"]
     assert reasons(of([]), of([], NEW)) == ["nothing-to-compare", "nothing-to-compare"]
+    # what to run is known by the set, or by the attempts of the other side
+    assert [one.hint for one in found(of([]), of([], NEW))] == ["list an evaluation set first"] * 2
+    run = "run the evaluation set under it and ingest the traces"
+    assert [one.hint for one in found(of([]), of([], NEW), evaluation=frozenset(EACH))] == [run] * 2
+    assert [one.hint for one in found(INCUMBENT, of([], NEW))] == [run]
     # what is only claimed of an empty cell confounds nothing
     assert reasons(INCUMBENT, Cell.of(Pair(NEW, Model("desk-agent")), [])) == ["nothing-to-compare"]
 
@@ -370,6 +375,13 @@ def test_a_changed_evaluation_set_and_a_leak_are_refused() -> None:
     assert reasons(evaluation_digest="1" * 64, frozen_digest="2" * 64) == ["evaluation-changed"]
     assert reasons(evaluation_digest="1" * 64, frozen_digest="1" * 64) == []
     assert reasons(evaluation_digest="1" * 64) == []
+    (refusal,) = found(evaluation_digest="1" * 64, frozen_digest="2" * 64)
+    assert refusal.message == f"the evaluation set has digest {'1' * 12}, and was frozen as {'2' * 12}"
+    (refusal,) = found(evaluation_digest="1" * 64, frozen_digest="2" * 64, changed="1 taken out: 'desk/c'")
+    assert refusal.message == "1 taken out: 'desk/c'"
+    (refusal,) = found(frozen_digest="2" * 64)
+    assert refusal.message == f"the evaluation set is empty, and was frozen as {'2' * 12}"
+    assert refusal.hint.startswith("undo the change, or list another set and freeze that")
     (refusal,) = found(leaked={"exports/sft": ("desk/b", "desk/a")})
     assert (refusal.reason, refusal.tasks) == (Reason.EVALUATION_LEAKED, ("desk/a", "desk/b"))
     assert refusal.message.startswith("the training export 'exports/sft' holds 2 tasks")

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation import AskedModel, Evaluations, accepted_model
+from tracemark.acts.evaluation_set import CHANGED, changed
 from tracemark.acts.export import require_whole
 from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.leaks import leaks
@@ -305,6 +306,7 @@ def _terms(
         evaluation=params.evaluation,
         evaluation_digest=evaluation_digest(corpus) if params.evaluation else None,
         frozen_digest=frozen.decision.subject["tasks"] if frozen is not None else None,
+        changed=next((one.message for one in changed(corpus) if one.code == CHANGED), ""),
         leaked=leaked.tasks,
         used=found.used,
         candidates=candidates,

@@ -36,7 +36,7 @@ def refusals_of(cells: Cells, terms: Terms, judged: Iterable[tuple[Half, str, st
     """
     # a stray attempt of another pair neither makes up for one that is missing nor is one too many
     counted = {side: own(cell) for side, cell in cells.items()}
-    found = [*pair_refusals(cells), *set_refusals(counted, terms), *coverage_refusals(counted, terms)]
+    found = [*pair_refusals(cells, terms), *set_refusals(counted, terms), *coverage_refusals(counted, terms)]
     for half, before, after in judged:
         found += half_refusals({before: counted[before], after: counted[after]}, half)
     ranks = list(Reason)

@@ -9,22 +9,26 @@ from itertools import chain
 
 from tracemark.gates.cell import SCORED, WORDS, Attempt, Cell, differing
 from tracemark.gates.refusal import Cells, Reason, Refusal, digits, named, numbered, tasks_of, traces_of
-from tracemark.gates.terms import Half
+from tracemark.gates.terms import Half, Terms
 
 _SHOWN = 5
 _SHORT = len("tm1:") + 12
 
 
-def pair_refusals(cells: Cells) -> Iterator[Refusal]:
+def pair_refusals(cells: Cells, terms: Terms) -> Iterator[Refusal]:
     """Yield what stands against each cell as the evaluation of its pair, and against all for who judged them.
 
     Args:
         cells: the cells, by what each is called.
+        terms: what they are compared under.
     """
+    # without a set, and without attempts that stand for one, there is nothing to run
+    run = bool(terms.evaluation) or any(cell.attempts for cell in cells.values())
     for side, cell in cells.items():
         if not cell.attempts:
             message = f"there is no evaluation trace of the {side}, {cell.pair.harness[:_SHORT]} with {cell.pair.model}"
-            yield Refusal(Reason.NOTHING_TO_COMPARE, message, "run the evaluation set under it and ingest the traces")
+            hint = "run the evaluation set under it and ingest the traces" if run else "list an evaluation set first"
+            yield Refusal(Reason.NOTHING_TO_COMPARE, message, hint)
         yield from _not_the_pair(side, cell)
     yield from _graders({side: own(cell) for side, cell in cells.items()})
 

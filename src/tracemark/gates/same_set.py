@@ -79,10 +79,13 @@ def _ambiguous(meant: Mapping[str, tuple[str, ...]]) -> Iterator[Refusal]:
 
 
 def _evaluation(terms: Terms) -> Iterator[Refusal]:
-    now, then = terms.evaluation_digest or "", terms.frozen_digest
+    now, then = terms.evaluation_digest, terms.frozen_digest
     if then is not None and now != then:
-        message = f"the evaluation set has digest {now[:_DIGITS]}, and was frozen as {then[:_DIGITS]}"
-        hint = "undo the change, or freeze the set anew: earlier decisions then rest on another set"
+        message = f"the evaluation set {f'has digest {now[:_DIGITS]}' if now else 'is empty'}"
+        message = terms.changed or f"{message}, and was frozen as {then[:_DIGITS]}"
+        # an empty set cannot be frozen
+        anew = "freeze the set anew" if now else "list another set and freeze that"
+        hint = f"undo the change, or {anew}: earlier decisions then rest on another set"
         yield Refusal(Reason.EVALUATION_CHANGED, message, hint)
     for export, tasks in sorted(terms.leaked.items()):
         message = f"the training export {export!r} holds {numbered(len(tasks), 'task')} of the evaluation set: "

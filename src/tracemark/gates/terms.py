@@ -63,6 +63,8 @@ class Terms:
     """Digest of the evaluation set as it is now; None when it was not frozen."""
     frozen_digest: str | None = None
     """Digest of the evaluation set as it was frozen; None when it was not frozen."""
+    changed: str = ""
+    """In what it is another than the frozen one, in words that name tasks; empty when nobody can say more than that."""
     leaked: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Tasks of the evaluation set that were found in a training export, by the export's name."""
     used: frozenset[str] = frozenset()
