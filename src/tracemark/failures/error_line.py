@@ -3,15 +3,17 @@
 The tool's own word decides first: a flag (`is_error`, `error`, `ok`), an exit code, the status of a JSON answer, in
 what the tool gave (`raw_output`), in what the recording says of the result, or in the observation itself, of which
 `unwrap` takes off what a harness wrote around it; a recorded exit code counts before one in a text. A tool that
-says it succeeded is believed, whatever words stand in its text; but the exit code of a pipeline is that of its last
-program and says nothing of the first, and a script may end well after the traceback that ends its output.
+says it succeeded is believed, whatever words stand in its text; but exit code 0 that another program gave, the last of
+a pipe or the `true` of `|| true`, says nothing of the one that a command line is about, and a script may end well after
+the traceback that ends its output.
 
 Where nothing says how the call went, the text must have the form of an error, see `text_form`, or be one short answer
 that what the call named is not there. What a program that shows files prints is believed even less.
 
 Every exit code but 0 is a failure, that of a signal (-9, 137) as well; -1 is none, see `unwrap`.
 
-Exit code 1 of `grep`, `diff` or `test` (123 through `xargs`) is their answer, no failure.
+Exit code 1 of `grep`, `diff` or `test` is their answer, no failure, and silence that a command line asks for is hidden
+by nobody, see `answers`.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tracemark.failures.answers import is_answer, is_silenced
+from tracemark.failures.command_line import code_counts, echoed
 from tracemark.failures.evidence import SAYS
 from tracemark.failures.family import is_misnamed
-from tracemark.failures.program import programs_of
+from tracemark.failures.program import counting, programs_of
 from tracemark.failures.text_form import (
     ONE_ANSWER,
     TAIL,
@@ -32,16 +36,10 @@ from tracemark.failures.text_form import (
     by_form,
     cut,
     ending_traceback,
-    last_lines,
     line_of,
 )
 from tracemark.failures.unwrap import LARGEST_JSON, UNKNOWN, is_int, is_marked, unwrap
 
-_LAST = 3
-_MATCHERS = frozenset(
-    ["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep", "test", "[", "[[", "which", "type"]
-)
-_COMPARERS = frozenset(["diff", "cmp", "comm"])
 _SHOWERS = frozenset(
     [
         "cat",
@@ -67,8 +65,6 @@ _SHOWERS = frozenset(
         "scroll_up",
     ]
 )
-_NO_MATCH = (1, 123)
-_GREP = re.compile(r"\b[efz]?grep\b")
 _NO_ERROR = re.compile(r"\s*(?:none|null|nil|false|no errors?|n/?a|ok|0|-)[.!]?\s*\Z", re.IGNORECASE)
 _ANSWERS = ("message", "error", "detail", "details", "reason", "exception_info", "msg", "stderr")
 
@@ -116,7 +112,9 @@ def error_in(
     told = _of_extra(extra) if extra else _NOTHING
     printed, seen = _of_text(text, told, script, tool)
     if not told.failed and not seen.failed:
-        if _is_silent(told, seen, script):
+        printed, told, seen = _own(printed, told, seen, script)
+    if not told.failed and not seen.failed:
+        if told.failed is None and seen.failed is None:
             line = by_form(printed, _shows(script, tool))
             if line is None and arguments and len(printed) <= ONE_ANSWER:
                 line = _not_there(printed, tool, arguments, script)
@@ -126,11 +124,14 @@ def error_in(
     if told.failed is False and seen.code is None and seen.line is None and not seen.marked:
         return _CLEAN
     code = told.code if told.code is not None else seen.code
-    if code in _NO_MATCH and script is not None and _is_answer(printed, script):
+    if code and script is not None and is_answer(script, code, printed):
         return _CLEAN
     line = told.line or seen.line or line_of(printed) or line_of(text)
     line = line or (f"exit code {code}" if code else "the tool reported a failure")
-    hidden = not text.strip() or (told.line is not None and not seen.failed and not _surfaced(printed, told.line))
+    if told.line is not None and not seen.failed:
+        hidden = not _surfaced(printed, told.line)
+    else:
+        hidden = not text.strip() and not (script is not None and is_silenced(script))
     return Said(cut(line), hidden)
 
 
@@ -140,14 +141,21 @@ def _not_there(printed: str, tool: str | None, arguments: Mapping[str, Any], scr
     return cut(line) if is_misnamed(line, tool, arguments, script, first=True) else None
 
 
-def _is_silent(told: _Word, seen: _Word, script: str | None) -> bool:
-    """Return whether nothing says how a call went: the exit code of a pipeline says it of the last program alone."""
-    if told.failed is None and seen.failed is None:
-        return True
-    if script is None or "|" not in script or 0 not in (told.code, seen.code):
-        return False
-    first, last = programs_of(script)
-    return first != last
+def _own(printed: str, told: _Word, seen: _Word, script: str | None) -> tuple[str, _Word, _Word]:
+    """Return what a command line printed, and what was said of it, as far as it is its program's own.
+
+    An `echo` behind the program may tell its code; and where the code is another's, as behind `|| true`, code 0 says
+    nothing.
+    """
+    place = None if script is None else counting(script)
+    if script is None or place is None:
+        return printed, told, seen
+    printed, code = echoed(script, place, printed)
+    if code is not None:
+        return printed, _NOTHING, _Word(code > 0, code=code)
+    if 0 in (told.code, seen.code) and not code_counts(script, place):
+        return printed, _NOTHING, _NOTHING
+    return printed, told, seen
 
 
 def _of_extra(extra: Mapping[str, Any]) -> _Word:
@@ -279,12 +287,3 @@ def _shows(script: str | None, tool: str | None) -> bool:
     return tool is not None and any(
         word in tool.lower() for word in ("read", "view", "search", "grep", "fetch", "open_")
     )
-
-
-def _is_answer(text: str, script: str) -> bool:
-    """Return whether exit code 1 is what a matcher or comparer answers with."""
-    _, last = programs_of(script)
-    if last in _COMPARERS:
-        return True
-    matcher = last in _MATCHERS or _GREP.search(script[:2000]) is not None
-    return matcher and not any(SAYS.search(line) for line in last_lines(text)[:_LAST])

@@ -42,7 +42,8 @@ class Event(NamedTuple):
     error: str | None
     """The line that says the error; None when the call went well."""
     empty: bool
-    """Whether the agent saw nothing of what there was to see: an empty text, or an error that no word of it tells."""
+    """Whether the agent saw nothing: of a call that went well an empty text, of one that failed no word of the failure,
+    unless its command asks for silence."""
     operation: str | None = None
     """The family without the object acted on."""
     misnamed: bool = False
@@ -170,10 +171,9 @@ def _event(made: _Made, result: Mapping[str, Any], seen: tuple[int, int]) -> Eve
     step, call = made
     tool, arguments = call["function_name"] or None, call.get("arguments") or _NO_ARGUMENTS
     script = script_of(tool, arguments)
-    text, said = _said(result, script, tool, arguments)
+    said, empty = _said(result, script, tool, arguments)
     command = script if script is not None else digest.canonical(arguments, finite=True).decode()
     family = family_of(tool, arguments, script)
-    empty = said.hidden or not text.strip()
     operation = family if script is not None else operation_of(tool, arguments, None)
     misnamed = said.error is not None and is_misnamed(said.error, tool, arguments, script)
     return Event(step, call["tool_call_id"], tool, family, command, said.error, empty, operation, misnamed, seen)
@@ -188,9 +188,8 @@ def _without_call(step: Mapping[str, Any], result: Mapping[str, Any], seen: tupl
     script = _recorded(result)
     if script is None and not step.get("tool_calls") and not _names_a_call(result):
         script = _done_in(step)
-    text, said = _said(result, script, None, _NO_ARGUMENTS)
+    said, empty = _said(result, script, None, _NO_ARGUMENTS)
     family = family_of(None, _NO_ARGUMENTS, script)
-    empty = said.hidden or not text.strip()
     return Event(step["step_id"], None, None, family, script or "", said.error, empty, family, seen=seen)
 
 
@@ -229,7 +228,9 @@ def _recorded(result: Mapping[str, Any]) -> str | None:
 
 def _said(
     result: Mapping[str, Any], script: str | None, tool: str | None, arguments: Mapping[str, Any]
-) -> tuple[str, Said]:
+) -> tuple[Said, bool]:
+    """Return what a result says of its call, and whether the agent saw nothing of what there was to see."""
     content = result.get("content")
     text = content if content.__class__ is str else text_of(content)
-    return text, error_in(text, result.get("extra"), script, tool, arguments)
+    said = error_in(text, result.get("extra"), script, tool, arguments)
+    return said, said.hidden if said.error is not None else not text.strip()
