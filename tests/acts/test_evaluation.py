@@ -220,3 +220,14 @@ def test_steps_of_another_model_are_told_with_their_number_and_stand_in_the_repo
     assert installed.report["candidate"]["other_models"] == told
     attributed = gating.gate_attribute(bench.root, "desk_b", "m@3")
     assert any("with the new model steps name another model" in line for line in attributed.said)
+
+
+def test_a_task_is_one_in_every_unicode_form(bench: Bench) -> None:
+    listed, stored = "caf\u00e9-1", "cafe\u0301-1"
+    bench.tasks(*TASKS, stored)
+    bench.freeze()
+    bench.evaluate("desk_a", "m@1", {listed: 0})
+    bench.evaluate("desk_b", "m@1", {stored: 2})
+    answer = bench.gate()
+    assert answer.verdict == "accept"
+    assert answer.report["measured"]["n"] == len(TASKS) + 1

@@ -107,3 +107,19 @@ def test_what_cannot_be_read_is_told_and_is_no_leak(bench: Bench) -> None:
     assert told.tasks == {}
     assert [(one.code, one.where) for one in told.findings] == [("evaluation-leak-unknown", "exports/other")]
     assert gating.gate_harness(bench.root, "desk_b").verdict == "accept"
+
+
+def test_a_task_in_another_unicode_form_than_its_id_is_kept_out_and_leaks_where_it_was_not(bench: Bench) -> None:
+    listed, stored = "caf\u00e9-1", "cafe\u0301-1"
+    bench.set(("evidence: unique", "evidence: claimed"))
+    bench.ingest([document(stored, domain="shop")], name="odd")
+    bench.tasks(*TASKS, listed)
+    bench.freeze()
+    bench.export()
+    trace = bench.ids()[stored]
+    assert trace not in taken(bench)
+    bench.tasks(*TASKS)
+    bench.freeze()
+    bench.export("exports/before")
+    bench.tasks(*TASKS, listed)
+    assert found(bench).tasks == {"exports/before": (f"shop/{listed}",)}

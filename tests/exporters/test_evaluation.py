@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,3 +138,84 @@ def test_an_id_is_outside_unless_the_set_holds_every_task_that_it_means() -> Non
     assert outside(["a", "shop/a", "bank/shop/a"], frozenset({"shop/a"})) == ["a"]
     assert outside(["shop/a", "bank/a", "aa"], frozenset({"a"})) == ["aa"]
     assert outside(["b", "a"], frozenset()) == ["a", "b"]
+
+
+COMPOSED, DECOMPOSED = "caf\u00e9-1", "cafe\u0301-1"
+
+
+@pytest.mark.parametrize(("task", "listed"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+def test_names_of_one_normal_form_are_one(task: str, listed: str) -> None:
+    for domain, named in [("shop", listed), ("shop", f"shop/{listed}"), (None, f"shop/{listed}"), (task, listed)]:
+        assert for_evaluation(task, domain, frozenset({named})), (domain, named)
+    assert for_evaluation("t", task, frozenset({f"{listed}/t"}))
+    assert qualified(task, "shop") == f"shop/{COMPOSED}"
+    assert outside([f"shop/{task}"], frozenset({listed})) == []
+    assert unmatched(frozenset({listed}), [(task, "shop")]) == []
+
+
+@pytest.mark.parametrize(
+    ("listed", "stored"),
+    [
+        ("t-10", "t\u201010"),
+        ("t-10", "t\u201110"),
+        ("t-10", "t\u201210"),
+        ("t-10", "t\u201310"),
+        ("t-10", "t\u201410"),
+        ("t-10", "t\uff0d10"),
+        ("t-10", "t\u221210"),
+        ("t-10", "t_10"),
+        ("t-10", "t-10\u200b"),
+        ("t-10", "\ufefft-10"),
+        ("t-10", "t-\u206010"),
+        ("t-10", "t-\u200d10"),
+        ("t-10", "t\u00ad-10"),
+        ("t-10", "t-10\ufe0f"),
+        ("t-10", "t-\u034f10"),
+        ("t-10", "\uff54-10"),
+        ("t-10", "t-\uff11\uff10"),
+        ("t-10", "t-1\u2070"),
+        ("t-10", "t\u00a0-10"),
+        ("stra\u00dfe", "STRASSE"),
+        ("caf\u00e9", "CAFE\u0301"),
+        ("\u212bngstrom", "a\u030angstrom"),
+        ("fix", "\ufb01x"),
+    ],
+)
+def test_what_reads_the_same_is_nearly_the_same_either_way(listed: str, stored: str) -> None:
+    for one, other in ((listed, stored), (stored, listed)):
+        (found,) = unmatched(frozenset({f"shop/{one}"}), [(other, "shop")])
+        assert found.code == "evaluation-misspelt"
+        assert "ids are the task of no stored trace" in found.message
+        # and where the id keeps another one out
+        (found,) = unmatched(frozenset({one}), [(one, "shop"), (other, "shop")])
+        assert found.code == "evaluation-misspelt"
+        assert (
+            found.message
+            == f"stored tasks are nearly one of the ids and are not kept out: {qualified(other, 'shop')!r}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("listed", "stored"), [("cafe-1", COMPOSED), ("t-10", "t-1\u0661"), ("t10", "t\u00b7\u00b710")]
+)
+def test_what_reads_otherwise_is_not_folded(listed: str, stored: str) -> None:
+    assert unmatched(frozenset({listed}), [(listed, None), (stored, None)]) == []
+
+
+TASK_TEXTS = st.text(st.sampled_from("ae\u0301\u00e9\u030a\u212b/-"), min_size=1, max_size=6)
+
+
+@given(TASK_TEXTS, st.none() | TASK_TEXTS, st.sets(TASK_TEXTS, max_size=3))
+def test_the_normal_form_of_neither_side_matters(task: str, domain: str | None, ids: set[str]) -> None:
+    apart = unicodedata.normalize("NFD", task), domain and unicodedata.normalize("NFD", domain)
+    kept = for_evaluation(task, domain, frozenset(ids))
+    assert kept == for_evaluation(*apart, frozenset(ids))
+    assert kept == for_evaluation(task, domain, frozenset(unicodedata.normalize("NFD", one) for one in ids))
+
+
+def test_names_of_twenty_thousand_tasks_are_held_against_a_set_at_once() -> None:
+    ids = frozenset(f"caf\u00e9-{number}" for number in range(200))
+    tasks = [(f"cafe\u0301-{number}", "shop") for number in range(20_000)]
+    before = time.process_time()
+    assert sum(for_evaluation(*one, ids) for one in tasks) == 200
+    assert time.process_time() - before < 1

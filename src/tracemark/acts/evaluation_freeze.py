@@ -15,7 +15,7 @@ from tracemark.acts.evaluation_set import evidence_of, released
 from tracemark.acts.gating import evaluation_digest
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError, UsageError
-from tracemark.exporters.evaluation import first_of, qualified, unmatched
+from tracemark.exporters.evaluation import composed, first_of, qualified, unmatched
 from tracemark.findings import Finding, Report, finding
 from tracemark.gates.terms import meanings
 from tracemark.ledger import chain
@@ -117,7 +117,7 @@ def freeze_notes(
 
 def _bare(meant: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """Yield in words which ids mean tasks that have a domain which the id has not, or the other way round."""
-    bare = {listed: tasks for listed, tasks in sorted(meant.items()) if any(task != listed for task in tasks)}
+    bare = {listed: tasks for listed, tasks in sorted(meant.items()) if any(task != composed(listed) for task in tasks)}
     if bare:
         each = (f"{listed!r} means {first_of(map(repr, tasks))}" for listed, tasks in bare.items())
         yield f"{len(bare)} of {len(meant)} ids and their stored tasks have not the same domain ({first_of(each)})"

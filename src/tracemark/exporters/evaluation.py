@@ -1,13 +1,14 @@
 """Which tasks are kept out of training sets, and whether the list of them means what somebody hopes.
 
-A name without a domain, on either side, means the task of that name in any domain. An id that is misspelt keeps its
-task in, without a word; so an id that is nearly the task of a stored trace is worth a warning. Of one that is like none
-the runs may only be to come.
+A name without a domain, on either side, means the task of that name in any domain, and names that are the same text in
+another Unicode form (NFC) are one. An id that is misspelt keeps its task in, without a word; so an id that is nearly
+the task of a stored trace is worth a warning. Of one that is like none the runs may only be to come.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -17,31 +18,41 @@ from tracemark.findings import Finding, finding
 _SHOWN = 5
 _SHORTEST = 4
 _LONGEST = 200
+_DASHES = frozenset("_\N{MINUS SIGN}")
+"""What is a dash to a reader and, unlike category Pd, none to Unicode."""
+_INVISIBLE = frozenset(map(chr, (0x034F, *range(0xFE00, 0xFE10))))
+"""What shows nothing of itself and, unlike category Cf, is a mark to Unicode."""
+
+
+def composed(name: str) -> str:
+    """Return a name in the one form (NFC) of all texts that Unicode calls canonically equivalent."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def qualified(task: str | None, domain: str | None) -> str | None:
     """Return the task with its domain, since domains number their tasks each for themselves; None for no task.
 
-    An empty text names no domain and no task.
+    An empty text names no domain and no task. The name is `composed`, so that one task has one name.
     """
     if not task:
         return None
-    return f"{domain}/{task}" if domain else task
+    return composed(f"{domain}/{task}" if domain else task)
 
 
 def for_evaluation(task: str | None, domain: str | None, evaluation: frozenset[str]) -> bool:
     """Return whether a task is, or may be, in the evaluation set; an unknown one may be in any that is not empty."""
     if not evaluation:
         return False
-    name = qualified(task, domain)
-    if name is None or task in evaluation:
+    name, listed = qualified(task, domain), _all_composed(evaluation)
+    if name is None or task in listed:
         return True
-    return not _endings(name).isdisjoint(evaluation) or (not domain and name in _all_endings(evaluation))
+    return not _endings(name).isdisjoint(listed) or (not domain and name in _all_endings(listed))
 
 
 def outside(ids: Iterable[str], evaluation: frozenset[str]) -> list[str]:
     """Return those of some ids, sorted, of which the set does not hold every task that they mean."""
-    return sorted(one for one in ids if _endings(one).isdisjoint(evaluation))
+    listed = _all_composed(evaluation)
+    return sorted(one for one in ids if _endings(composed(one)).isdisjoint(listed))
 
 
 def unmatched(
@@ -54,9 +65,10 @@ def unmatched(
         tasks: task and domain of every stored trace, each pair once.
         file: the file that lists the ids; None when `params.yaml` itself does.
     """
-    known = list(tasks)
+    known = [(composed(task), domain and composed(domain)) for task, domain in tasks]
     if not evaluation or not known:
         return []
+    evaluation = _all_composed(evaluation)
     where = file or "params.yaml: evaluation.tasks"
     everywhere = frozenset().union(*(_endings(f"{domain}/{task}" if domain else task) for task, domain in known))
     anywhere = {task for task, domain in known if not domain}
@@ -85,7 +97,7 @@ def first_of(texts: Iterable[str]) -> str:
 def _let_through(
     evaluation: frozenset[str], known: Iterable[tuple[str, str | None]], heard: Collection[str]
 ) -> set[str]:
-    """Return the stored tasks that are no task of the set, and are one of `heard` but for case, space or dashes.
+    """Return the stored tasks that are no task of the set, and are one of `heard` where both are folded.
 
     A name without a domain, on either side, is nearly that of any domain, as it means the task of any.
     """
@@ -138,13 +150,33 @@ def _described(lost: list[str], near: dict[str, str]) -> Iterator[str]:
 
 
 def _folded(name: str) -> str:
-    """Return what stays of a name where case, white space and the kind of dash are nothing."""
+    """Return what stays of a name where case, white space and the kind of dash are nothing.
+
+    Neither is what only a computer tells apart: compatibility forms (NFKC), such as wide letters, and what shows
+    nothing of itself, such as a zero-width space.
+    """
+    if not name.isascii():
+        # small letters of compatibility forms may be such forms again
+        name = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+        name = "".join(map(_shown_as, name))
     return "".join(name.casefold().split()).replace("_", "-")
+
+
+def _shown_as(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Pd" or character in _DASHES:
+        return "-"
+    return "" if category == "Cf" or character in _INVISIBLE else character
 
 
 def _endings(name: str) -> set[str]:
     pieces = name.split("/")
     return {"/".join(pieces[start:]) for start in range(len(pieces))}
+
+
+@lru_cache(maxsize=8)
+def _all_composed(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(composed, names))
 
 
 @lru_cache(maxsize=8)

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tracemark.exporters.evaluation import composed
+
 LEVEL = 0.05
 """The largest p at which the policy `significant` accepts, as it is shipped."""
 
@@ -70,11 +72,15 @@ class Terms:
     used: frozenset[str] = frozenset()
     """Ids of the traces on which decisions rest that installed a pair."""
     candidates: int = 1
-    """How many distinct candidates have evaluation traces on this set so far, this one included."""
+    """How many candidates were evaluated on this set so far, this one included, each as often as it was evaluated."""
 
 
 def covers(listed: str, task: str) -> bool:
-    """Return whether an id of the evaluation set means a task; a name without a domain means it in any domain."""
+    """Return whether an id of the evaluation set means a task; a name without a domain means it in any domain.
+
+    Names that are one text in two Unicode forms are one.
+    """
+    listed, task = composed(listed), composed(task)
     return listed == task or task.endswith(f"/{listed}") or ("/" not in task and listed.endswith(f"/{task}"))
 
 
@@ -85,16 +91,19 @@ def meanings(listed: Collection[str], tasks: Collection[str]) -> dict[str, tuple
         listed: the ids.
         tasks: the tasks, each with its domain where it has one.
     """
-    found: dict[str, set[str]] = {one: set() for one in listed}
+    ids: dict[str, list[str]] = {}
     ends: dict[str, list[str]] = {}
     for one in listed:
-        if "/" in one:
-            ends.setdefault(one.rpartition("/")[2], []).append(one)
+        name = composed(one)
+        ids.setdefault(name, []).append(one)
+        if "/" in name:
+            ends.setdefault(name.rpartition("/")[2], []).append(one)
+    found: dict[str, set[str]] = {one: set() for one in listed}
     for task in tasks:
-        pieces = task.split("/")
-        for start in range(len(pieces)):
-            if (ending := "/".join(pieces[start:])) in found:
-                found[ending].add(task)
-        for one in ends.get(task, ()):
+        pieces = composed(task).split("/")
+        meant_by = [one for start in range(len(pieces)) for one in ids.get("/".join(pieces[start:]), ())]
+        if len(pieces) == 1:
+            meant_by += ends.get(pieces[0], ())
+        for one in meant_by:
             found[one].add(task)
     return {one: tuple(sorted(meant)) for one, meant in found.items()}
