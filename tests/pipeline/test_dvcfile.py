@@ -141,6 +141,15 @@ def test_the_file_of_evaluation_tasks_reruns_what_keeps_them_apart_and_nothing_e
     assert {name for name in after if after[name] != before[name]} == {"export-sft", "failures", "plan"}
 
 
+@pytest.mark.parametrize(("told", "stated"), [("", False), ("plan:\n", False), ("ingest:\n", True)])
+def test_parameters_of_ingest_that_the_file_does_not_state_are_read_with_the_whole_file(
+    told: str, stated: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "params.yaml").write_text(told)
+    ingest = stages(tmp_path)["ingest"]
+    assert (ingest.get("params"), "params.yaml" in ingest["deps"]) == (["ingest"] if stated else None, not stated)
+
+
 def test_conditions_of_ones_own_rerun_the_failure_log_and_nothing_else(tmp_path: Path) -> None:
     version(tmp_path, "a")
     before = expanded(tmp_path)

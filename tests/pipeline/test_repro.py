@@ -296,6 +296,50 @@ def test_a_candidate_is_told_to_its_gate_as_it_is_called(tmp_path: Path) -> None
     assert sorted(told) == sorted(named)
 
 
+PROMPT = "You answer for a small shop. Write one sentence, in the language of the customer."
+HARNESS = f"""\
+format: tracemark/harness/1
+name: lamps
+prompt_templates: [{{name: system, syntax: format, text: "{PROMPT}"}}]
+runtime: {{limits: {{turns: 1}}}}
+"""
+
+
+def corpus(root: Path, told: str) -> Project:
+    """Return a new corpus with a harness version, two runs of it and a `params.yaml`."""
+    (root / "harness_versions" / "lamps").mkdir(parents=True)
+    (root / "harness_versions" / "lamps" / "harness.yaml").write_text(HARNESS)
+    (root / "params.yaml").write_text(told)
+    project = Project(root)
+    project.run("tracemark", "init")
+    for task in ("hours", "returns"):
+        said = [("system", PROMPT), ("user", f"{task}?"), ("assistant", "Yes.")]
+        run = {"task": task, "reward": 1, "messages": [{"role": role, "content": text} for role, text in said]}
+        (root / "inbox" / f"{task}.json").write_text(json.dumps(run))
+    (root / "inbox" / "batch.yaml").write_text("harness: lamps\n")
+    return project
+
+
+def test_a_section_that_params_yaml_does_not_state_has_its_defaults_in_the_pipeline_too(tmp_path: Path) -> None:
+    project = corpus(tmp_path / "lamps", "export: {sft: {minimum: 2, tool_calls: [0, 60]}}\n")
+    project.run("tracemark", "harness", "accept", "lamps", "--reason", "in use")
+    project.run("tracemark", "pipeline", "dvcfile", "--check")
+    assert project.repro() == {"harness@lamps", "ingest", "export-sft", "failures", "plan"}
+    assert json.loads((project.root / "exports/sft/manifest.json").read_text())["counts"]["rows"] == 2
+    assert project.repro() == set()
+
+
+def test_a_params_yaml_in_which_nothing_stands_lets_the_pipeline_ingest(tmp_path: Path) -> None:
+    project = corpus(tmp_path / "lamps", "# nothing yet\n")
+    assert project.repro("ingest") == {"ingest"}
+    assert len(project.ask("traces", "list")["traces"]) == 2
+    with (project.root / "params.yaml").open("a") as params:
+        params.write("ingest: {success_reward: 2}\n")
+    # what the file says of the section now is read from now on
+    assert project.repro("ingest") == {"ingest"}
+    project.run("tracemark", "pipeline", "dvcfile", "--check", code=1)
+
+
 def generate(folder: Path, number: int) -> Path:
     command = [sys.executable, str(ROOT / "benchmarks" / "make_traces.py"), str(number), str(folder)]
     subprocess.run(command, check=True, capture_output=True)

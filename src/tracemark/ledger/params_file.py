@@ -44,16 +44,7 @@ def read_params(path: Path) -> Params:
         ParamsError: when it is no YAML, has an unknown or repeated key or a value of another type, or names a file of
             evaluation tasks that cannot be read; `where` is the file and the line.
     """
-    if not is_there(path):
-        return Params()
-    try:
-        text = read_regular(path).decode("utf-8")
-    except (OSError, IrregularFileError) as error:
-        reason, hint = why_unread(error)
-        raise ParamsError(f"it cannot be read: {reason}", where=path.name, hint=hint) from None
-    except UnicodeDecodeError as error:
-        raise ParamsError(f"not UTF-8 at byte {error.start}", where=path.name, hint="save it as UTF-8") from None
-    loaded = _load(text, path.name)
+    loaded = _read(path)
     given = _checked(loaded, _SCHEMA, path.name, "")
     export = dict(given.get("export", {}))
     caps = Caps(**export.pop("sft", {}))
@@ -72,6 +63,15 @@ def read_params(path: Path) -> Params:
         failures=FailureParams(**given.get("failures", {})),
         plan=PlanParams(**given.get("plan", {})),
     )
+
+
+def sections(path: Path) -> frozenset[str]:
+    """Return the names of the sections that stand in `params.yaml`, whatever they hold.
+
+    Raises:
+        ParamsError: when it cannot be read, or is no YAML.
+    """
+    return frozenset(_read(path))
 
 
 def set_accepted(path: Path, value: str | None, half: str = "harness") -> None:
@@ -176,6 +176,20 @@ def _holds(text: str, expected: Any) -> bool:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _read(path: Path) -> Any:
+    """Return the mapping in the file; an empty one where there is no file."""
+    if not is_there(path):
+        return {}
+    try:
+        text = read_regular(path).decode("utf-8")
+    except (OSError, IrregularFileError) as error:
+        reason, hint = why_unread(error)
+        raise ParamsError(f"it cannot be read: {reason}", where=path.name, hint=hint) from None
+    except UnicodeDecodeError as error:
+        raise ParamsError(f"not UTF-8 at byte {error.start}", where=path.name, hint="save it as UTF-8") from None
+    return _load(text, path.name)
 
 
 def _load(text: str, name: str) -> Any:

@@ -34,7 +34,7 @@ from tracemark.gates import plots
 from tracemark.harness.known import versions
 from tracemark.harness.loading import examine
 from tracemark.ledger import params
-from tracemark.ledger.params_file import read_params
+from tracemark.ledger.params_file import read_params, sections
 from tracemark.store.annotations import INGESTED
 
 HEADER = """\
@@ -70,7 +70,7 @@ def render(root: Path) -> str:
     """
     names = [folder.name for folder in versions(root / VERSIONS)]
     shared = _shared(root)
-    file: dict[str, Any] = {"stages": {**_runs(root, names, shared), "ingest": _ingest(shared)}}
+    file: dict[str, Any] = {"stages": {**_runs(root, names, shared), "ingest": _ingest(root, shared)}}
     if names:
         told = read_params(root / params.NAME)
         read = _read(shared, told)
@@ -143,13 +143,15 @@ def _play(domain: str, domains: list[str], shared: list[str]) -> dict[str, Any]:
     }
 
 
-def _ingest(shared: list[str]) -> dict[str, Any]:
+def _ingest(root: Path, shared: list[str]) -> dict[str, Any]:
+    # DVC stops at a section that the file does not state, though it has its defaults; so the whole file is read then
+    stated = "ingest" in sections(root / params.NAME)
     return {
         # 1 says that some records were refused or contradict their harness: that is reported, and what was refused is
         # stored; it must not keep the rest of the inbox out of the pipeline for ever
         "cmd": "tracemark ingest inbox || [ $? -eq 1 ]",
-        "deps": ["inbox", VERSIONS, *shared],
-        "params": ["ingest"],
+        "deps": ["inbox", VERSIONS, *shared, *([] if stated else [params.NAME])],
+        **({"params": ["ingest"]} if stated else {}),
         "outs": [_kept(path) for path in STORE_FOLDERS],
     }
 
