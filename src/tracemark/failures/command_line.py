@@ -144,26 +144,26 @@ def echoed(script: str, place: int, printed: str) -> tuple[str, int | None]:
         if match is None:
             break
         end = begin
-        told = match[1] if match.re.groups else None
-        if told is not None and number == 0 and not own.asked and len(own.commands) == 1:
-            code = int(told)
+        of = match.lastgroup
+        if of is not None and number == 0 and not own.asked and (of == "first" or len(own.commands) == 1):
+            code = int(match[of])
     return printed[:end], code
 
 
 def _printed_by(words: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Return an expression for what `echo` prints, its group the exit code where it prints that; None when unsure."""
+    """Return an expression for what `echo` prints, its group a code of the first or the last program of a pipe."""
     text = " ".join(word.strip("'\"") for word in words if word not in ("-e", "-n"))
     form, coded, open_parts = [], False, 0
     for part in _VARIABLE.split(text[:_LONGEST_LINE].replace("\\n", "")):
         if part in _CODES and not coded:
-            form.append(r"(\d{1,3})")
+            form.append(rf"(?P<{'last' if '?' in part else 'first'}>\d{{1,3}})")
             coded = True
         elif part[:1] == "$":
             form.append(r"[^\n]{0,200}")
             open_parts += 1
         else:
             form.append(re.escape(part))
-    # each more is one more way to divide a line
+    # each more is one more way to divide a line, and a line that says so little is not looked for
     return None if open_parts > _OPEN_PARTS else re.compile("".join([r"\s*", *form, r"\s*"]))
 
 
