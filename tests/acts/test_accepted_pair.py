@@ -152,3 +152,95 @@ def test_a_crash_within_a_roll_back_is_named_and_finished_by_the_same_command(be
     assert pair(bench) == ("desk_a", None)
     assert len(kinds(bench)) == number
     assert in_a_child(bench.root, None, *command) == 1
+
+
+def twice_installed(bench: Bench) -> None:
+    bench.install()
+    bench.evaluate("desk_b", "m@3", ALL)
+    bench.set(("policy: significant", "policy: cotrace"))
+    bench.install_model("m@3")
+
+
+def test_previous_again_after_a_crash_finishes_what_was_begun_and_goes_no_pair_further(bench: Bench) -> None:
+    twice_installed(bench)
+    command = ("gate", "rollback", "--to", "previous", "--reason", "worse in use")
+    assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *command) < 0
+    before = kinds(bench)
+    assert before[-1] == "roll-back"
+    assert in_a_child(bench.root, None, *command) == 0
+    assert kinds(bench) == before
+    assert pair(bench) == ("desk_b", "m@1")
+    # what is finished is the present pair, so from now on `previous` is the one before it
+    assert in_a_child(bench.root, None, *command) == 0
+    assert pair(bench) == ("desk_a", "m@1")
+
+
+def test_previous_finishes_a_roll_back_to_an_entry_as_well(bench: Bench) -> None:
+    first = chain.read(bench.root / chain.NAME).entries[0].digest
+    twice_installed(bench)
+    to_first = ("gate", "rollback", "--to", first, "--reason", "start anew")
+    assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *to_first) < 0
+    before = kinds(bench)
+    back = accepted_pair.rollback(bench.root, "previous", "start anew", CLOCK)
+    assert (back.to, back.new_entry) == (first, False)
+    assert kinds(bench) == before
+    assert pair(bench) == ("desk_a", None)
+
+
+@pytest.mark.parametrize(
+    ("command", "finish"),
+    [
+        (("gate", "harness", "--candidate", "desk_b", "--install"), "tracemark harness accept"),
+        (("gate", "model", "--candidate", "m@2", "--install"), "tracemark model accept m@2"),
+        (("harness", "accept", "desk_b"), "tracemark harness accept"),
+        (("model", "accept", "m@2"), "tracemark model accept m@2"),
+    ],
+)
+def test_previous_is_open_while_params_do_not_say_what_was_decided_last(
+    bench: Bench, command: tuple[str, ...], finish: str
+) -> None:
+    there = pair(bench)
+    assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *command, "--reason", "better") < 0
+    before = kinds(bench)
+    with pytest.raises(UsageError, match="the ledger accepted") as caught:
+        accepted_pair.rollback(bench.root, "previous", "worse", CLOCK)
+    hint = str(caught.value.hint)
+    assert hint.startswith(finish)
+    assert kinds(bench) == before
+    # either way on is free: finish it, after which the pair before is the one that was there
+    assert in_a_child(bench.root, None, *hint.split()[1:4], "--reason", "finish it") == 0
+    assert kinds(bench) == before
+    assert pair(bench) != there
+    accepted_pair.rollback(bench.root, "previous", "worse", CLOCK)
+    assert pair(bench) == there
+
+
+def test_a_model_accepted_again_after_a_crash_is_finished_without_a_second_entry(bench: Bench) -> None:
+    # a name that stands for what its evaluation traces say
+    bench.evaluate("desk_a", "q@1", ALL)
+    told = ("model", "accept", "q", "--reason", "better")
+    assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *told) < 0
+    before = kinds(bench)
+    assert in_a_child(bench.root, None, *told) == 0
+    assert kinds(bench) == before
+    assert pair(bench) == ("desk_a", "q@1")
+
+
+def test_a_pair_on_which_branches_disagreed_is_not_gone_back_to(bench: Bench) -> None:
+    ledger = bench.root / chain.NAME
+    base = ledger.read_text()
+    lines = []
+    for name in ("desk_b", "desk_c"):
+        ledger.write_text(base)
+        bench.enter("accept", {"harness": bench.fingerprint(name)})
+        lines.append(ledger.read_text().removeprefix(base))
+    ledger.write_text(base + "".join(lines))
+    # an entry after both, which settles nothing of it
+    joined = bench.enter("freeze", {"tasks": "0" * 64, "count": 1, "attempts": 1})
+    bench.accept("desk_b")
+    before = kinds(bench)
+    with pytest.raises(UsageError, match="no pair was accepted then") as caught:
+        accepted_pair.rollback(bench.root, joined[:12], "why", CLOCK)
+    assert caught.value.where == joined[:12]
+    assert kinds(bench) == before
+    assert Corpus(bench.root).accepted == bench.fingerprint("desk_b")

@@ -3,6 +3,8 @@
 Invariants:
 - the ledger is written first, and `params.yaml: accepted` after it; running the command again finishes what was cut
   short, without a second entry;
+- while the two differ, `previous` means no pair that nobody asked for: a roll-back that was cut short is finished, and
+  of another decision it is said what finishes it, since the pair before it may be meant, or the one before that;
 - nothing is decided twice: what stands already gets no entry.
 """
 
@@ -150,14 +152,16 @@ def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
 
     Args:
         root: the corpus.
-        to: the entry, by the beginning of its digest; or `previous` for the pair before the present one.
+        to: the entry, by the beginning of its digest; or `previous` for the pair before the present one, or for that of
+            a roll-back that params.yaml does not say yet.
         reason: why; not empty.
         clock: gives the entry its time.
 
     Raises:
         UnknownNameError: when no entry has a digest that begins so.
         NegativeAnswerError: when the pair was the present one then, or there is none before it.
-        UsageError: when the reason is empty, or several decisions made the present pair side by side.
+        UsageError: when the reason is empty, several decisions made the present pair side by side, or params.yaml does
+            not say yet what was decided last, which is no roll-back.
         ParamsError: when params.yaml cannot be read; then nothing is written.
         LedgerChainError: when the ledger does not verify.
     """
@@ -214,11 +218,21 @@ def _target(corpus: Corpus, to: str) -> tuple[Entry, AcceptedPair]:
         raise UsageError(
             f"two decisions made the present pair side by side: {named}", where="--to", hint=f"name an entry; {_LOG}"
         )
+    if open_ends := _open_ends(corpus):
+        if latest[0].decision.kind == Kind.ROLL_BACK:
+            return _gone_back_to(corpus, latest[0]) or latest[0], pair_after(corpus.chain, latest[0])
+        message = f"the last decision was cut short, or params.yaml was edited: {open_ends[0].message}"
+        raise UsageError(message, where=open_ends[0].where, hint=f"{open_ends[0].hint}; or name an entry, {_LOG}")
     last = _origin(corpus, latest[0])
     before = pair_before(corpus.chain, last)
     if not before.history:
         raise NegativeAnswerError("there is no pair before the present one", where=last.digest[:12], hint=_LOG)
     return before.history[-1], before
+
+
+def _open_ends(corpus: Corpus) -> list[Finding]:
+    """Return where params.yaml does not say what the ledger decided."""
+    return [*corpus.acceptance_findings(), *corpus.model_findings()]
 
 
 def _undecided(corpus: Corpus) -> list[Finding]:
@@ -227,10 +241,15 @@ def _undecided(corpus: Corpus) -> list[Finding]:
 
 def _origin(corpus: Corpus, entry: Entry) -> Entry:
     """Return the entry that made a pair, where one rolled back to it: going back twice goes on and not to and fro."""
-    by_digest = {one.digest: one for one in corpus.chain.entries}
-    while entry.decision.kind == Kind.ROLL_BACK and entry.decision.subject["to"] in by_digest:
-        entry = by_digest[entry.decision.subject["to"]]
+    while (earlier := _gone_back_to(corpus, entry)) is not None:
+        entry = earlier
     return entry
+
+
+def _gone_back_to(corpus: Corpus, entry: Entry) -> Entry | None:
+    """Return the entry to whose pair one rolled back; None for another decision, or where that entry is not there."""
+    to = entry.decision.subject["to"] if entry.decision.kind == Kind.ROLL_BACK else None
+    return next((one for one in corpus.chain.entries if one.digest == to), None)
 
 
 def find_entry(corpus: Corpus, prefix: str) -> Entry:
