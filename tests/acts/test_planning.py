@@ -308,6 +308,59 @@ def test_a_plan_is_not_written_where_it_would_be_read_back(accepted: Shop, place
     assert not (accepted.root / place).exists()
 
 
+@pytest.mark.parametrize("place", ["ledger.jsonl", "params.yaml", "dvc.yaml", "dvc.lock", ".gitignore", ".git/plan"])
+def test_a_plan_takes_the_place_of_no_file_that_the_corpus_reads(accepted: Shop, place: str) -> None:
+    path = accepted.root / place
+    before = path.read_bytes() if path.exists() else None
+    # whatever is in it: an empty ledger looks like an empty plan
+    with pytest.raises(UsageError, match="the corpus keeps what it reads there") as stopped:
+        made(accepted, out=path)
+    assert "reports/plan.jsonl" in str(stopped.value.hint)
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t-0\nt-1\n",
+        '{"task":"t-0"}\n',
+        '{"attempts":2,"reason":"because","task":"t-0"}\n',
+        '{"attempts":2,"note":"mine","reason":"never run","task":"t-0"}\n',
+        '{"attempts":2,"reason":"never run","task":"t-0"}\nt-1\n',
+        "{",
+        "\n",
+        "\u00e4",
+    ],
+)
+def test_a_plan_replaces_nothing_but_an_earlier_plan(accepted: Shop, tmp_path: Path, text: str) -> None:
+    out = tmp_path / "mine"
+    out.write_text(text, encoding="latin-1")
+    before = out.read_bytes()
+    with pytest.raises(UsageError, match="the file holds no plan"):
+        made(accepted, out=out)
+    assert out.read_bytes() == before
+
+
+def test_a_plan_replaces_no_folder_and_nothing_through_a_link(accepted: Shop, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="the file holds no plan"):
+        made(accepted, out=tmp_path)
+    (tmp_path / "link").symlink_to(accepted.root / "ledger.jsonl")
+    with pytest.raises(UsageError, match="the corpus keeps what it reads there"):
+        made(accepted, out=tmp_path / "link")
+
+
+def test_a_plan_does_not_replace_the_list_of_which_it_is_made(accepted: Shop, tmp_path: Path) -> None:
+    more = tmp_path / "more"
+    more.write_text("".join(f"n-{number}\n" for number in range(9)))
+    # an earlier plan as well: what is not needed now would be gone
+    first = made(accepted, out=tmp_path / "plan.jsonl", tasks=more)
+    (tmp_path / "link").symlink_to(tmp_path / "plan.jsonl")
+    for name in ("plan.jsonl", "link"):
+        with pytest.raises(UsageError, match="of which the plan is made"):
+            made(accepted, out=tmp_path / name, tasks=tmp_path / "plan.jsonl")
+    assert made(accepted, tasks=tmp_path / "plan.jsonl").tasks == first.tasks
+
+
 def test_a_list_of_tasks_that_is_not_there_is_an_error(accepted: Shop, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: there is no such file") as stopped:
         made(accepted, tasks=tmp_path / "nowhere")

@@ -94,3 +94,26 @@ def test_a_report_of_a_newer_program_is_told_as_one(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"format": "tracemark/gate/2"}')
     with pytest.raises(NewerFormatError, match="gate/2"):
         plotting.write(tmp_path, [tmp_path / "x.json"], tmp_path / "plots")
+
+
+def test_plots_replace_nothing_but_earlier_plots(report: Path, tmp_path: Path) -> None:
+    out = tmp_path / "plots"
+    plotting.write(tmp_path, [report], out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    plotting.write(tmp_path, [report], out)
+    # a report that lies where a plot is to go, and is called as one
+    (out / "changes.json").write_bytes(report.read_bytes())
+    (out / "cost.json").unlink()
+    with pytest.raises(UsageError, match="the file holds no plot") as stopped:
+        plotting.write(tmp_path, [report], out)
+    assert stopped.value.where == str(out / "changes.json")
+    assert (out / "changes.json").read_bytes() == report.read_bytes()
+    # nothing is written when one of them cannot be
+    assert not (out / "cost.json").exists()
+    assert (out / "pass-all.json").read_bytes() == before["pass-all.json"]
+
+
+def test_plots_go_into_no_file(report: Path, tmp_path: Path) -> None:
+    (tmp_path / "plots").write_text("mine")
+    with pytest.raises(UsageError, match="not a folder"):
+        plotting.write(tmp_path, [report], tmp_path / "plots")

@@ -1,16 +1,30 @@
-"""Where exports and reports may be written: never where they would be read back, and never into the store."""
+"""Where exports and reports may be written: never where the corpus keeps what it reads, and over none but their kind.
+
+Invariants:
+- which folders and files those are depends on their names alone: an empty ledger, or one that is not there yet, is the
+  corpus's own as well;
+- a file is replaced only when it holds what the same command wrote earlier. Folders of exports are looked at by the
+  exports themselves, which know what is in one.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+from tracemark.acts import lockfile
 from tracemark.acts.corpus import VERSIONS
-from tracemark.errors import UsageError
+from tracemark.durable import PRIVATE, is_there, read_regular
+from tracemark.errors import IrregularFileError, UsageError
+from tracemark.ledger import chain, params
+
+_FOLDERS = ("inbox", "traces", PRIVATE, ".git", ".dvc", VERSIONS)
+_FILES = (chain.NAME, params.NAME, "dvc.yaml", lockfile.NAME, ".gitignore", ".dvcignore", ".gitattributes")
 
 
 def require_elsewhere(root: Path, out: Path, example: str) -> None:
-    """Make sure that an export or a report is not written where it would be read back, or into the store.
+    """Make sure that an export or a report is not written where the corpus keeps what it reads, or into the store.
 
     Args:
         root: the corpus.
@@ -21,7 +35,30 @@ def require_elsewhere(root: Path, out: Path, example: str) -> None:
         UsageError: when it is.
     """
     place = Path(os.path.realpath(out))
-    for name in ("inbox", "traces", ".tracemark", VERSIONS):
+    for name in (*_FOLDERS, *_FILES):
         if place.is_relative_to(os.path.realpath(root / name)):
-            hint = f"name a place of its own, such as {example}"
-            raise UsageError(f"exports and reports cannot lie in {name}/", where=str(out), hint=hint)
+            verb = f"lie in {name}/" if name in _FOLDERS else f"take the place of {name}"
+            message = f"exports and reports cannot {verb}: the corpus keeps what it reads there"
+            raise UsageError(message, where=str(out), hint=f"name a place of its own, such as {example}")
+
+
+def require_replaceable(out: Path, made: Callable[[bytes], bool], kind: str, example: str) -> None:
+    """Make sure that writing a file replaces nothing but one of its kind.
+
+    Args:
+        out: the file that is to be written; it need not be there.
+        made: whether bytes are of the kind.
+        kind: what the kind is called, such as `plan`.
+        example: a place that would do, for the hint.
+
+    Raises:
+        UsageError: when it would.
+    """
+    if not is_there(out):
+        return
+    try:
+        same = made(read_regular(out))
+    except (OSError, IrregularFileError):
+        same = False
+    if not same:
+        raise UsageError(f"the file holds no {kind}", where=str(out), hint=f"name a new file, such as {example}")

@@ -23,11 +23,11 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation import AskedModel, Evaluations, accepted_model
 from tracemark.acts.evaluation_set import CHANGED, changed
 from tracemark.acts.export import require_whole
-from tracemark.acts.export_place import require_elsewhere
+from tracemark.acts.export_place import require_elsewhere, require_replaceable
 from tracemark.acts.leaks import leaks
 from tracemark.acts.pulled import require_pulled
-from tracemark.durable import is_there, make_folder, read_regular, write_atomic
-from tracemark.errors import ExportRefusedError, IrregularFileError, UsageError
+from tracemark.durable import make_folder, write_atomic
+from tracemark.errors import ExportRefusedError, UsageError
 from tracemark.exporters.evaluation import unmatched
 from tracemark.findings import Finding, Report
 from tracemark.gates.attribution import Four, attribute
@@ -195,7 +195,7 @@ def judging(corpus: Corpus, out: Path | None) -> Iterator[Store]:
     """
     if out is not None:
         require_elsewhere(corpus.root, out, EXAMPLE)
-        _require_report(out)
+        require_replaceable(out, _is_report, "report of a gate", EXAMPLE)
     require_pulled(corpus)
     with open_store(corpus.root) as store:
         require_whole(store)
@@ -360,21 +360,12 @@ def _unfrozen(corpus: Corpus) -> list[Refusal]:
     return []
 
 
-def _require_report(out: Path) -> None:
-    """Make sure that writing a report overwrites nothing but an earlier one.
-
-    Raises:
-        UsageError: when the file is there and holds something else.
-    """
-    if not is_there(out):
-        return
+def _is_report(data: bytes) -> bool:
     try:
-        data = read_regular(out)
-        value = digest.loads(data).value if data.strip() else None
-    except (OSError, IrregularFileError, digest.NotJSONError):
-        value = {}
-    if value is not None and not (isinstance(value, dict) and value.get("format") in (FORMAT, ATTRIBUTION_FORMAT)):
-        raise UsageError("the file holds no report of a gate", where=str(out), hint=f"name a new file: {EXAMPLE}")
+        value = digest.loads(data).value if data.strip() else {"format": FORMAT}
+    except digest.NotJSONError:
+        return False
+    return isinstance(value, dict) and value.get("format") in (FORMAT, ATTRIBUTION_FORMAT)
 
 
 def write_report(report: GateReport | AttributionReport, out: Path | None) -> None:

@@ -14,6 +14,7 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation_set import require_unchanged
 from tracemark.acts.export import KIND, look, require_accepted, require_whole, terms_of
-from tracemark.acts.export_place import require_elsewhere
+from tracemark.acts.export_place import require_elsewhere, require_replaceable
 from tracemark.acts.pulled import require_pulled
 from tracemark.acts.uncompared import require_compared
 from tracemark.durable import read_regular, why_unread, write_atomic
@@ -43,13 +44,16 @@ from tracemark.store.store import Store
 _Task: TypeAlias = tuple[str, str | None]
 """A task's name and domain."""
 
+_EXAMPLE = "reports/plan.jsonl"
+"""Where a plan may be written, for hints."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """What to plan, beside what params.yaml says."""
 
     out: Path | None = None
-    """The file that takes the task list, replaced when it exists; None writes none."""
+    """The file that takes the task list; an earlier list in it is replaced. None writes none."""
     runs: int | None = None
     """Most runs in the list; None for `plan.runs` of params.yaml."""
     tasks: Path | None = None
@@ -105,14 +109,23 @@ def plan(root: Path, options: PlanOptions) -> PlanReport:
             set is not the one that was frozen, or when it rests on a harness that cannot be compared whether a success
             counts.
         UsageError: when the list of tasks is none, when quotas are wanted of a training set without a total, or when
-            the file to write lies where the corpus keeps what it reads.
+            the file to write lies where the corpus keeps what it reads, is the list of tasks, or holds no plan.
         NoStoreError: when there is no store.
         NotPulledError: when data that dvc.lock pins is not on disk: what was run would be planned again.
         IntegrityError: when a trace that must be read is damaged, or a file of the store cannot be read at all.
     """
     if options.out is not None:
-        require_elsewhere(root, options.out, "reports/plan.jsonl")
+        _require_free(root, options.out, options.tasks)
     return planned(Corpus(root), options)
+
+
+def _require_free(root: Path, out: Path, tasks: Path | None) -> None:
+    """Make sure that the plan replaces nothing but an earlier one, of which it is not made."""
+    require_elsewhere(root, out, _EXAMPLE)
+    if tasks is not None and os.path.realpath(tasks) == os.path.realpath(out):
+        message = "this is the list of which the plan is made, and not all of it may be planned"
+        raise UsageError(message, where=str(out), hint=f"name a new file, such as {_EXAMPLE}")
+    require_replaceable(out, task_list.is_plan, "plan", _EXAMPLE)
 
 
 def planned(corpus: Corpus, options: PlanOptions) -> PlanReport:

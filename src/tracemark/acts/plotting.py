@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tracemark import digest
-from tracemark.acts.export_place import require_elsewhere
-from tracemark.durable import read_regular, why_unread, write_atomic
+from tracemark.acts.export_place import require_elsewhere, require_replaceable
+from tracemark.durable import is_there, read_regular, why_unread, write_atomic
 from tracemark.errors import IrregularFileError, NewerFormatError, UsageError
 from tracemark.findings import Report
 from tracemark.gates import plots
@@ -19,6 +19,7 @@ from tracemark.model.faults import first
 from tracemark.model.gate import FORMAT, GateReport
 
 _FAMILY = "tracemark/gate/"
+_EXAMPLE = "reports/gates/plots"
 _MADE = "tracemark gate harness|model --out FILE writes one"
 
 
@@ -38,14 +39,17 @@ def write(root: Path, reports: Sequence[Path], out: Path) -> PlotReport:
     Args:
         root: the corpus.
         reports: reports of gates; a candidate is called by the name of its file, without its ending.
-        out: the folder to write.
+        out: the folder to write; earlier plots in it are replaced.
 
     Raises:
         UsageError: when a file is no report of a gate, when two have one name, or when they are of several accepted
-            pairs.
+            pairs; when `out` is no folder, lies where the corpus keeps what it reads, or holds other files in place of
+            the plots.
         NewerFormatError: when another version wrote one.
     """
-    require_elsewhere(root, out, "reports/gates/plots")
+    require_elsewhere(root, out, _EXAMPLE)
+    if is_there(out) and not out.is_dir():
+        raise UsageError("not a folder", where=str(out), hint=f"name a new folder, such as {_EXAMPLE}")
     read: dict[str, GateReport] = {}
     for path in reports:
         if path.stem in read:
@@ -53,6 +57,8 @@ def write(root: Path, reports: Sequence[Path], out: Path) -> PlotReport:
         read[path.stem] = _read(path)
     made = plots.plots(read)
     files = {out / f"{name}.json": rows for name, rows in made.items()}
+    for path in files:
+        require_replaceable(path, plots.is_plot, "plot", f"{_EXAMPLE}/{path.name}")
     for path, rows in files.items():
         write_atomic(path, digest.canonical(rows) + b"\n")
     return PlotReport((), tuple(read), tuple(map(str, files)))

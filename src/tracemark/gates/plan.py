@@ -24,6 +24,10 @@ _INEXACT = 1e-9
 """What a sum of expected rows may be off by."""
 
 
+REASONS = ("never run", "not solved yet", "more successes wanted")
+"""Why a task is planned."""
+
+
 class TaskState(NamedTuple):
     """What is known of one task under the accepted harness."""
 
@@ -77,7 +81,7 @@ class Planned(NamedTuple):
     attempts: int
     """How many attempts to make."""
     reason: str
-    """Why it is planned: `never run`, `not solved yet`, `more successes wanted`."""
+    """Why it is planned: one of `REASONS`."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the line of the task list: `task, domain, class, attempts, reason`; domain and class where known."""
@@ -263,5 +267,6 @@ class _Choice:
         self.expected += expected
         if state.group in self._quota:
             self._quota[state.group] -= expected
-        reason = "more successes wanted" if state.solved else "not solved yet" if state.attempts else "never run"
+        never_run, unsolved, more = REASONS
+        reason = more if state.solved else unsolved if state.attempts else never_run
         self.planned.append(Planned(state.task, state.domain, state.group, attempts, reason))

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from tracemark import digest
 from tracemark.errors import UsageError
 from tracemark.model.gate import FiguresOf, GateReport, MeasuredOf
 
@@ -63,6 +64,19 @@ def plots(reports: Mapping[str, GateReport]) -> dict[str, Rows]:
     figures |= dict.fromkeys(reports)
     figures |= {one.name: one.measured.candidate for one in measured}
     return {RELIABILITY: _pass_all(figures), COST: _cost(figures), CHANGES: _changes(reports)}
+
+
+def is_plot(data: bytes) -> bool:
+    """Return whether a file holds the rows of a plot, whichever it is."""
+    try:
+        rows = digest.loads(data).value
+    except digest.NotJSONError:
+        return False
+    # what every row of a plot has
+    marks: tuple[set[str], ...] = ({"k", ACCEPTED}, {"cost_per_success", ACCEPTED}, {"gate", "tasks"})
+    if not isinstance(rows, list) or not rows:
+        return False
+    return any(all(isinstance(row, dict) and mark <= row.keys() for row in rows) for mark in marks)
 
 
 def _pass_all(figures: Mapping[str, FiguresOf | None]) -> Rows:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.errors import UsageError
+from tracemark.gates.plan import REASONS
 
 _HINT = 'write one id a line, or JSON Lines: {"task": ID, "domain": DOMAIN, "class": CLASS}'
 
@@ -51,6 +52,11 @@ def parse(data: bytes, name: str) -> list[Listed]:
         for number, line in enumerate(lines, start=1)
         if line.strip() and not line.lstrip().startswith("#")
     ]
+
+
+def is_plan(data: bytes) -> bool:
+    """Return whether a file holds nothing but lines that a plan has, be it none."""
+    return all(map(_is_planned, data.removesuffix(b"\n").split(b"\n"))) if data else True
 
 
 def known(listed: Iterable[Listed], stored: Iterable[tuple[str, str | None]]) -> dict[tuple[str, str | None], str]:
@@ -96,6 +102,16 @@ def _listed(line: str, where: str) -> Listed:
         for member in ("domain", "class")
     )
     return Listed(task, domain, group)
+
+
+def _is_planned(line: bytes) -> bool:
+    try:
+        members = digest.loads(line).value
+    except digest.NotJSONError:
+        return False
+    # as `Planned.as_json` gives them, whatever the order
+    needed, allowed = {"task", "attempts", "reason"}, {"task", "domain", "class", "attempts", "reason"}
+    return isinstance(members, dict) and needed <= members.keys() <= allowed and members["reason"] in REASONS
 
 
 def _text(value: Any, what: str, where: str) -> str:
