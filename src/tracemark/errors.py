@@ -80,6 +80,19 @@ class UsageError(TracemarkError):
     meaning = "usage: an argument, a name, a manifest or a parameter is not usable"
 
 
+def not_installed(purpose: str, library: str) -> UsageError:
+    """Return the error that a library is not installed that is needed for one purpose alone.
+
+    The hint names the library itself, as tracemark may not come from an index: whoever put a package of that name there
+    would be obeyed.
+
+    Args:
+        purpose: what needs it, plural.
+        library: its name on the package index.
+    """
+    return UsageError(f"{purpose} need {library}, which is not installed", hint=f"pip install {library}")
+
+
 class UnknownNameError(UsageError):
     """A name that nothing answers to; the hint lists the known ones."""
 

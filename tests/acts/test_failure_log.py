@@ -53,6 +53,14 @@ def test_a_harness_a_limit_and_those_of_none(failures: Shop) -> None:
         listed(failures, harness="desk_z")
 
 
+def test_a_cluster_without_a_line_has_nothing_to_compare_and_is_told_so(failures: Shop) -> None:
+    pytest.importorskip("rapidfuzz")
+    asked = next(row for row in listed(failures).clusters if row["line"] == "(stopped-early)")
+    with pytest.raises(UsageError, match=r"no line to compare: \(stopped-early\)") as stopped:
+        listed(failures, near=asked["cluster"])
+    assert stopped.value.hint == f"tracemark failures show {asked['cluster'][:12]}"
+
+
 def test_near_finds_the_same_trouble_in_other_words_and_under_another_harness(failures: Shop) -> None:
     pytest.importorskip("rapidfuzz")
     failures.ingest([failed("w", "Error: the order o-7 is locked now")], name="wording")

@@ -43,4 +43,12 @@ def test_without_rapidfuzz_the_command_that_installs_it_is_named(
     monkeypatch.setitem(sys.modules, "rapidfuzz.fuzz", None)
     with pytest.raises(UsageError) as stopped:
         near(clusters, LINES[0], "")
-    assert stopped.value.hint == "pip install 'tracemark[failures]'"
+    assert stopped.value.hint == "pip install rapidfuzz"
+
+
+def test_runs_in_which_no_call_failed_are_not_alike_for_the_name_of_their_condition() -> None:
+    found = Clusters()
+    for number, harness in enumerate(("tm1:a", "tm1:b")):
+        found.add(Sighting(f"{number}" * 64, harness, None, "(stopped-early)", None, None))
+        found.add(Sighting(f"{number + 2}" * 64, harness, "look", "(stopped-early)", None, None))
+    assert [one.cluster.tool for one in near(found, "(stopped-early)", "")] == ["look", "look"]

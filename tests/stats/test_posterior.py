@@ -45,7 +45,7 @@ def test_without_scipy_gates_work_and_bands_say_what_to_install():
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert len(lines) == 3
-    assert all(line.endswith("is not installed | pip install 'tracemark[stats]'") for line in lines)
+    assert all(line.endswith("need scipy, which is not installed | pip install scipy") for line in lines)
 
 
 def test_importing_every_module_loads_no_scipy():

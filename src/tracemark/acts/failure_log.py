@@ -142,7 +142,8 @@ def list_(root: Path, wanted: FailureFilter) -> FailureList:
     Raises:
         NoStoreError: when there is no store.
         UnknownNameError: when no harness or no cluster answers to a name given.
-        UsageError: when a name may mean several, or rapidfuzz is not installed.
+        UsageError: when a name may mean several, the cluster that is asked about has no line, or rapidfuzz is not
+            installed.
         IntegrityError: when a trace that must be read is damaged.
         ParamsError: when the conditions are not usable.
     """
@@ -158,6 +159,12 @@ def list_(root: Path, wanted: FailureFilter) -> FailureList:
             # a cluster of any harness may be the one that is asked about; what is told of the list is of those in it
             others = clusters if only is None else count(corpus, store)[1].clusters.get(ALL, Clusters())
             one = find(others, wanted.near)
+            if not one.has_line:
+                raise UsageError(
+                    f"no call of its runs failed, so there is no line to compare: {one.masked}",
+                    where=one.id,
+                    hint=f"tracemark failures show {one.id[:12]}",
+                )
             listed = [(found.cluster, found.similarity) for found in near(clusters, one.masked, one.id)]
         shown = listed[: wanted.limit]
         conditions: Counter[str] = Counter()

@@ -16,6 +16,7 @@ Invariants:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -38,6 +39,8 @@ REPRESENTATIVES = 3
 """Traces that stand for a cluster."""
 
 _HASHES = 16**16
+_CONDITION = re.compile(r"\([^()]+\)")
+"""What stands in place of a line for runs in which no call failed, see `sighting`."""
 
 Seen = tuple[float, str]
 """An instant in seconds, and the text that said it."""
@@ -105,6 +108,11 @@ class Cluster(NamedTuple):
     def id(self) -> str:
         """The cluster's id."""
         return cluster_id(self.fingerprint, self.tool, self.masked)
+
+    @property
+    def has_line(self) -> bool:
+        """Whether its runs have an error line; without one `masked` is the name of their condition, in parentheses."""
+        return self.tool is not None or _CONDITION.fullmatch(self.masked) is None
 
     @property
     def task_count(self) -> int:

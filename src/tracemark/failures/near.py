@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from tracemark.errors import UsageError
+from tracemark.errors import not_installed
 from tracemark.failures.cluster import Cluster
 
 LEAST = 60.0
@@ -29,6 +29,8 @@ class Near(NamedTuple):
 def near(clusters: Iterable[Cluster], line: str, but: str) -> list[Near]:
     """Return the clusters whose masked lines are like `line`, the most alike first and those of one likeness by id.
 
+    Clusters without a line are left out: that two conditions have one name says nothing of what went wrong.
+
     Args:
         clusters: where to look.
         line: a masked line.
@@ -41,7 +43,7 @@ def near(clusters: Iterable[Cluster], line: str, but: str) -> list[Near]:
     found = [
         Near(cluster, score)
         for cluster in clusters
-        if (score := round(ratio(line, cluster.masked), 1)) >= LEAST and cluster.id != but
+        if cluster.has_line and (score := round(ratio(line, cluster.masked), 1)) >= LEAST and cluster.id != but
     ]
     return sorted(found, key=lambda one: (-one.similarity, one.cluster.id))
 
@@ -55,6 +57,4 @@ def fuzz() -> Any:
     try:
         return import_module("rapidfuzz.fuzz")
     except ModuleNotFoundError as error:
-        raise UsageError(
-            "comparing lines needs rapidfuzz, which is not installed", hint="pip install 'tracemark[failures]'"
-        ) from error
+        raise not_installed("comparisons of lines", "rapidfuzz") from error

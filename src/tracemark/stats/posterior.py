@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from tracemark.errors import UsageError
+from tracemark.errors import not_installed
 from tracemark.stats.counts import PRIOR, Counts, require_measured
 
 
@@ -55,7 +55,4 @@ def _special() -> Any:
     try:
         return import_module("scipy.special")
     except ModuleNotFoundError as error:
-        raise UsageError(
-            "Jeffreys intervals and difficulty bands need scipy, which is not installed",
-            hint="pip install 'tracemark[stats]'",
-        ) from error
+        raise not_installed("Jeffreys intervals and difficulty bands", "scipy") from error
