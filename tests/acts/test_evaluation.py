@@ -13,6 +13,7 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation import AskedModel, Evaluations, claimed, named_model
 from tracemark.acts.gating import GateAnswer
 from tracemark.errors import IntegrityError
+from tracemark.findings import Severity
 from tracemark.gates.cell import Attempt, Cell, Model
 from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
@@ -45,14 +46,40 @@ def test_retracted_traces_do_not_count_and_are_named(bench: Bench) -> None:
     trace = bench.traces("desk_b")[0]
     decisions.retract(bench.root, trace, "a wrong grader", CLOCK)
     made, left = cell(bench)
-    assert (len(made.attempts), left) == (15, {"retracted": "evaluation-replaced"})
+    assert (len(made.attempts), left) == (15, {"retracted": "evaluation-set-aside"})
+
+
+def test_attempts_that_were_retracted_one_by_one_and_made_again_are_told_with_how_they_ended(bench: Bench) -> None:
+    with open_store(bench.root) as store:
+        chosen = Selection(traces=frozenset(bench.traces("desk_c")), statuses=frozenset({"failure"}))
+        bad = [(one.trace_id, str(one.row.task), one.row.attempt) for one in store.select(chosen)]
+    for trace, *_ in bad:
+        decisions.retract(bench.root, trace, "flaky", CLOCK)
+    told = {"traces": sorted(trace for trace, *_ in bad), "statuses": {"failure": len(bad)}}
+    lacks = bench.gate("desk_c")
+    assert lacks.report["candidate"]["retracted"] == {**told, "replaced": 0}
+    assert f"{len(bad)} attempts of the candidate were retracted ({len(bad)} failures)" in lacks.said
+    assert "evaluation-replaced" not in {one.code for one in lacks.findings}
+    bench.store("desk_c", [run(task, "desk_c", "m@1", at, "success", said=f"Again, {at}.") for _, task, at in bad])
+    answer = bench.install("desk_c")
+    assert answer.decision == "install"
+    assert answer.report["candidate"]["retracted"] == {**told, "replaced": len(bad)}
+    assert "retracted" not in answer.report["incumbent"]
+    said = f"{len(bad)} attempts of the candidate were retracted ({len(bad)} failures) and others stand in their place"
+    assert said in answer.said
+    (found,) = [one for one in answer.findings if one.code == "evaluation-replaced"]
+    assert (found.severity, found.where) == (Severity.WARNING, "desk_c with m@1")
+    assert f"stand: {len(bad)} attempts ({len(bad)} failures), " in found.message
+    four = gating.gate_attribute(bench.root, "desk_c", "m@2")
+    assert four.report["cells"][1]["retracted"]["statuses"] == {"failure": len(bad)}
+    assert any("attempts with the new harness were retracted" in line for line in four.said)
 
 
 def test_superseded_traces_do_not_count_and_what_stands_for_them_does(bench: Bench) -> None:
     old = bench.traces("desk_b")[0]
     new = bench.read_anew(old)
     made, left = cell(bench)
-    assert left == {"superseded": "evaluation-replaced"}
+    assert left == {"superseded": "evaluation-set-aside"}
     assert new in {one.trace for one in made.attempts}
     assert old not in {one.trace for one in made.attempts}
 

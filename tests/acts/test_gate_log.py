@@ -85,7 +85,7 @@ def test_a_report_that_was_made_again_otherwise_is_not_taken_for_the_one(bench: 
     bench.install(out=out)
     assert last(bench)["evidence"]["report"].startswith("at hand")
     lose_the_report(bench)
-    out.write_text(out.read_text().replace('"candidates":2', '"candidates":1'))
+    out.write_text(out.read_text().replace('"candidates":4', '"candidates":1'))
     assert last(bench)["evidence"]["report"] == "not at hand"
     out.write_text("[]")
     assert last(bench)["evidence"]["report"] == "not at hand"

@@ -85,7 +85,7 @@ def test_a_model_is_judged_under_the_accepted_harness(bench: Bench, capsys: pyte
     assert (code, report["half"], report["changed"]) == (0, "model", ["model revision"])
     assert report["incumbent"]["harness"] == report["candidate"]["harness"] == bench.fingerprint()
     assert [report[side]["model"]["revision"] for side in ("incumbent", "candidate")] == ["1", "2"]
-    assert report["candidates"] == 1
+    assert report["candidates"] == 4
 
 
 def test_a_harness_can_be_judged_with_another_model_than_the_accepted_one(bench: Bench) -> None:
@@ -95,21 +95,63 @@ def test_a_harness_can_be_judged_with_another_model_than_the_accepted_one(bench:
     assert "with m@2" in answer.said[0]
 
 
-def test_candidates_that_were_evaluated_on_the_set_are_counted(bench: Bench) -> None:
-    assert bench.gate().report["candidates"] == 2
+def test_every_pair_but_the_incumbent_that_was_evaluated_on_the_set_is_a_candidate(bench: Bench) -> None:
+    # desk_b and desk_c with m@1, m@2 under desk_a and desk_b: whichever half is judged
+    assert tried(bench) == (4, 4)
+    # seen from another pair the first one is a candidate as well
+    assert bench.gate("desk_b", "m@2").report["candidates"] == 4
 
 
 def test_a_candidate_is_counted_also_when_its_evaluation_was_retracted(bench: Bench) -> None:
     for harness, model in (("desk_c", "m@1"), ("desk_a", "m@2")):
         for trace in bench.traces(harness, model):
             decisions.retract(bench.root, trace, "it was no better", CLOCK)
-    assert bench.gate().report["candidates"] == 2
+    assert bench.gate().report["candidates"] == 4
     bench.evaluate("desk_a", "m@3", ALL)
-    assert gating.gate_model(bench.root, "m@3").report["candidates"] == 2
+    assert gating.gate_model(bench.root, "m@3").report["candidates"] == 5
+
+
+def test_what_is_accepted_since_changes_no_count_but_by_the_incumbent(bench: Bench) -> None:
+    bench.set(("policy: significant", "policy: cotrace"))
+    assert bench.install("desk_c").decision == "install"
+    bench.evaluate("desk_c", "m@3", ALL)
+    bench.install_model("m@3")
+    answer = bench.gate("desk_b", "m@3")
+    # desk_a, desk_b and desk_c with m@1, m@2 under desk_a and desk_b
+    assert answer.report["candidates"] == 5
+
+
+def test_a_candidate_counts_as_often_as_it_was_evaluated(bench: Bench) -> None:
+    gone: set[str] = set()
+    for draw in range(2):
+        for trace in set(bench.traces("desk_c")) - gone:
+            decisions.retract(bench.root, trace, "unlucky", CLOCK)
+            gone.add(trace)
+        again = [
+            run(task, "desk_c", "m@1", at, "success", said=f"Draw {draw}, {at}.") for task in TASKS for at in (0, 1)
+        ]
+        bench.store("desk_c", again)
+    answer = bench.gate("desk_c")
+    assert (answer.verdict, answer.report["candidates"]) == ("accept", 6)
+    assert (
+        "6 candidates were evaluated on this set so far, each counted as often as it was; were each no better, one or "
+        "more would pass in up to 26% of such series"
+    ) in answer.said
+
+
+def test_of_one_record_that_was_read_anew_an_attempt_counts_once(bench: Bench) -> None:
+    for trace in bench.traces("desk_c"):
+        bench.read_anew(trace)
+    assert tried(bench) == (4, 4)
+
+
+def test_a_declared_equivalent_is_no_candidate_of_its_own(bench: Bench) -> None:
+    equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
+    assert tried(bench) == (3, 3)
 
 
 def tried(bench: Bench) -> tuple[int, int]:
-    """Return how many harnesses, and how many models, the gates say were tried on the set."""
+    """Return how many candidates a gate of either half says were tried on the set."""
     harnesses = bench.gate().report["candidates"]
     models: int = gating.gate_model(bench.root, "m@2").report["candidates"]
     return harnesses, models
@@ -118,11 +160,11 @@ def tried(bench: Bench) -> tuple[int, int]:
 def test_runs_of_which_nobody_knows_the_harness_or_the_model_are_of_no_candidate(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert tried(bench) == (2, 1)
+    assert tried(bench) == (4, 4)
     nameless = run("e-0", "desk_a", "m", 5, "success", said="By whom?")
     del nameless["extra"]["tracemark"]["run"]["model"]
     bench.store("desk_a", [nameless])
-    assert tried(bench) == (2, 1)
+    assert tried(bench) == (4, 4)
     read = AtifImporter.read
 
     def mixed(self: AtifImporter, record: Record) -> Iterator[Imported | Refused]:
@@ -136,16 +178,16 @@ def test_runs_of_which_nobody_knows_the_harness_or_the_model_are_of_no_candidate
     both[0]["steps"][0]["message"] += " Be kind."
     bench.store("desk_d", both[:1])
     bench.store("desk_a", both[1:])
-    assert tried(bench) == (2, 1)
+    assert tried(bench) == (4, 4)
     for trace in (*bench.traces("desk_d", "m@1"), *bench.traces("desk_a", "m@7")):
         decisions.retract(bench.root, trace, "two harnesses made it", CLOCK)
-    assert tried(bench) == (2, 1)
+    assert tried(bench) == (4, 4)
 
 
 def test_a_candidate_whose_verdicts_are_disputed_was_tried(bench: Bench) -> None:
     for status in ("success", "failure"):
         bench.store("desk_a", [run("e-0", "desk_a", "m@7", 0, status, said="Under two verdicts.")])
-    assert tried(bench) == (2, 2)
+    assert tried(bench) == (5, 5)
 
 
 def test_what_was_retracted_is_counted_also_where_its_bytes_are_damaged(bench: Bench) -> None:
@@ -154,13 +196,13 @@ def test_what_was_retracted_is_counted_also_where_its_bytes_are_damaged(bench: B
     bench.evaluate("desk_a", "m@2", {"e-0": 1}, said="With other words.", sampling={"temperature": 2})
     for trace in {*bench.traces("desk_a", "m@7"), *bench.traces("desk_a", "m@2")}.difference(plain):
         decisions.retract(bench.root, trace, "no better", CLOCK)
-    assert tried(bench) == (2, 3)
+    assert tried(bench) == (6, 6)
     with open_store(bench.root) as store:
         chosen = Selection(traces=frozenset({bench.traces("desk_a", "m@7")[0]}))
         (state,) = store.select(chosen)
     path = bench.root / "traces" / state.file
     path.write_bytes(path.read_bytes()[:-30])
-    assert tried(bench) == (2, 3)
+    assert tried(bench) == (6, 6)
 
 
 def test_the_four_pairs_say_what_each_half_brings(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ def test_an_accepted_harness_is_in_the_ledger_with_its_evidence_and_in_params(be
     assert evidence.report == judged.digest
     assert evidence.traces.candidate == judged.report["candidate"]["digest"]
     assert evidence.accepted_traces == judged.report["candidate"]["traces"]
-    assert (evidence.measured.w, evidence.measured.l, evidence.candidates) == (5, 0, 2)
+    assert (evidence.measured.w, evidence.measured.l, evidence.candidates) == (5, 0, 4)
     after = (bench.root / "params.yaml").read_text()
     assert after == before.replace(bench.fingerprint(), bench.fingerprint("desk_b"))
     assert problems(bench) == []

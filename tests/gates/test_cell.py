@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.gates.evaluations import BASE, NEW, OLD, TUNED, attempts, cell, changed, of
+from tests.gates.evaluations import BASE, OLD, TUNED, attempts, cell, changed, of
 from tracemark.gates.cell import (
     Attempt,
     Cell,
@@ -12,8 +12,7 @@ from tracemark.gates.cell import (
     Pair,
     TaskTally,
     differing,
-    distinct_harnesses,
-    distinct_models,
+    draws,
     freshest,
 )
 
@@ -110,12 +109,24 @@ def test_fresh_attempts_alone_count_as_soon_as_there_is_one() -> None:
     assert freshest((), used) == ()
 
 
-def test_candidates_are_counted_by_what_makes_them_one() -> None:
-    made = [*attempts({"t": 1}, 2), *attempts({"t": 1}, 2, NEW), *attempts({"t": 1}, 2, NEW, TUNED)]
-    made += attempts({"t": 1}, 2, fingerprint=None)
-    under = [one.fingerprint for one in made]
-    assert distinct_harnesses(under, OLD) == 1
-    assert distinct_harnesses(under, "tm1:" + "f" * 64) == 2
-    models = [one.model for one in made] + [Model(), Model(revision="2")]
-    assert distinct_models(models, BASE) == 1
-    assert distinct_models(models, Model("desk-agent")) == 0
+def test_a_pair_was_drawn_as_often_as_the_task_with_the_most_attempts_says() -> None:
+    assert [draws({"a": number, "b": 1}, 4) for number in (0, 1, 4, 5, 8, 9)] == [1, 1, 1, 2, 2, 3]
+    assert draws({}, 4) == 1
+
+
+def test_a_retracted_attempt_with_a_score_is_replaced_by_one_of_its_number_or_a_whole_task() -> None:
+    made = attempts({"desk/t": 2}, 3)
+    gone = [one._replace(trace="f" * 64) for one in made[2:]]
+    assert of(made).replaced(3) == ()
+
+    def replaced(standing: list[Attempt], *gone: Attempt, wanted: int | None = 3) -> int:
+        return len(Cell.of(Pair(OLD, BASE), standing, retracted=gone).replaced(wanted))
+
+    assert replaced(made[:2], *gone) == 0
+    assert replaced(made, *gone) == replaced(made, *gone, wanted=None) == 1
+    # under another number, once the task has what it must have
+    other = [*made[:2], made[2]._replace(attempt=7)]
+    assert [replaced(other, *gone, wanted=wanted) for wanted in (3, 4, None)] == [1, 0, 0]
+    # what broke had no score, and what broke again stands in no place
+    assert replaced(made, gone[0]._replace(status="error")) == 0
+    assert replaced([*made[:2], made[2]._replace(status="error")], *gone) == 0

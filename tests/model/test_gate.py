@@ -88,6 +88,9 @@ def test_a_report_is_written_as_it_was_read() -> None:
     other = {"traces": 1, "steps": 1, "of": 2, "names": ["another"]}
     told = report(candidate={**evaluated("b"), "other_models": other})
     assert GateReport.model_validate(told).model_dump(mode="json") == told
+    gone = {"traces": [DIGEST], "statuses": {"failure": 1}, "replaced": 1}
+    told = report(candidate={**evaluated("b"), "reused": [DIGEST], "retracted": gone})
+    assert GateReport.model_validate(told).model_dump(mode="json") == told
     refused = report(verdict="refused", refusals=[REFUSAL])
     del refused["measured"]
     assert GateReport.model_validate(refused).model_dump(mode="json") == refused
@@ -109,6 +112,8 @@ def test_a_report_is_written_as_it_was_read() -> None:
         {"candidates": -1},
         {"candidate": {**evaluated("b"), "other_models": None}},
         {"candidate": {**evaluated("b"), "other_models": {"traces": 0, "steps": 0, "of": 0, "names": []}}},
+        {"candidate": {**evaluated("b"), "reused": []}},
+        {"candidate": {**evaluated("b"), "retracted": {"traces": [], "statuses": {}, "replaced": 0}}},
         {"time": "2026-01-01T00:00:00Z"},
     ],
 )

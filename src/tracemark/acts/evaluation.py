@@ -18,20 +18,20 @@ from typing import Any, NamedTuple
 
 from tracemark.acts.attempts import attempts_of
 from tracemark.acts.corpus import Corpus
-from tracemark.errors import IntegrityError
 from tracemark.exporters.evaluation import for_evaluation, qualified
 from tracemark.findings import Finding, finding
 from tracemark.gates.cell import (
+    SCORED,
     Attempt,
     Cell,
     Model,
     Pair,
-    distinct_harnesses,
-    distinct_models,
+    draws,
     freshest,
     shown_in,
 )
-from tracemark.gates.refusal import numbered
+from tracemark.gates.earlier import counted
+from tracemark.gates.refusal import digits, numbered
 from tracemark.ledger.pair import installed_with
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State
@@ -41,14 +41,16 @@ from tracemark.store.store import Store
 _SHOWN = 5
 
 _UNNAMED = "of no named model or revision"
+_SPENT = "those that installed the pair, and others were made since"
 
 LEFT_OUT = {
-    "retracted": "evaluation-replaced",
-    "superseded": "evaluation-replaced",
+    "retracted": "evaluation-set-aside",
+    "superseded": "evaluation-set-aside",
     "contested": "evaluation-left-out",
     "mixed": "evaluation-left-out",
     "no whole run": "evaluation-left-out",
     _UNNAMED: "evaluation-left-out",
+    _SPENT: "evaluation-set-aside",
 }
 """Why a trace is not counted, in the order in which reasons are looked for, with the code of the finding."""
 
@@ -122,7 +124,7 @@ class Evaluations:
             fingerprint: the harness.
             model: the model.
         """
-        states = []
+        states, gone = [], []
         left: dict[str, list[str]] = {}
         for state in self.states:
             if not self._belongs(state.row, fingerprint):
@@ -133,17 +135,23 @@ class Evaluations:
                     states.append(state)
                 else:
                     left.setdefault(reason, []).append(state.trace_id)
+                    gone += [state] if state.retracted and was_tried(state) else []
             elif reason is None and model.may_mean(state.row):
                 left.setdefault(_UNNAMED, []).append(state.trace_id)
-        self._note(left, fingerprint, model)
         for row in (state.row for state in states):
             self._domains.setdefault(str(qualified(row.task, row.domain)), set()).add(row.domain or "")
-        made = self._attempts(states, fingerprint)
+        made = tuple(self._attempts(states, fingerprint))
         attempts = freshest(made, self.used)
+        if len(attempts) < len(made):
+            left[_SPENT] = sorted({one.trace for one in made}.difference(one.trace for one in attempts))
+        self._note(left, fingerprint, model)
         self._note_shown(attempts, fingerprint, model)
         harness = self._corpus.by_fingerprint.get(fingerprint)
         components = dict(harness.identity.components) if harness is not None else None
-        return Cell.of(Pair(fingerprint, model.claimed or claimed(model.label, attempts)), attempts, components)
+        pair = Pair(fingerprint, model.claimed or claimed(model.label, attempts))
+        cell = Cell.of(pair, attempts, components, map(_retracted, gone))
+        self._note_replaced(cell, f"{self._corpus.name_of(fingerprint) or fingerprint} with {model.label}")
+        return cell
 
     @property
     def collided(self) -> dict[str, list[str]]:
@@ -154,35 +162,31 @@ class Evaluations:
         domains = {task: sorted(found - {""}) for task, found in self._domains.items()}
         return {task: found for task, found in sorted(domains.items()) if len(found) > 1}
 
-    def harness_candidates(self, incumbent: str, model: AskedModel) -> int:
-        """Return how many harnesses but the incumbent were tried with a model; see `was_tried`."""
-        same = self._same(incumbent)
-        rows = (state.row for state in self.states if was_tried(state))
-        made = (row.fingerprint for row in rows if model.means(row))
-        return distinct_harnesses((same.get(one or "", one) for one in made), incumbent)
+    def candidates(self, incumbent: str, model: AskedModel) -> int:
+        """Return how many evaluations of other pairs than the incumbent's the set has seen, by either half.
 
-    def model_candidates(self, incumbent: Model, fingerprint: str) -> int:
-        """Return how many models but the incumbent were tried under a harness; see `was_tried`.
+        A pair that was evaluated several times counts as often (`draws`), whatever became of its traces: retracted
+        ones were tried, and what was accepted and replaced since was a candidate. What a newer importer made of a
+        record is the same run, and what nobody knows the pair of is of none; see `was_tried`.
 
-        What is not counted in any cell may be damaged: of that the catalogue says which model it is.
+        Args:
+            incumbent: the harness of the incumbent pair.
+            model: its model.
         """
-        group = self._corpus.decisions.equivalent_to(fingerprint)
-        states = [one for one in self.states if was_tried(one) and one.row.fingerprint in group]
-        counted = [state for state in states if why_left_out(state) is None]
-        models = {one.model for one in self._attempts(counted, fingerprint)}
-        labels = set()
-        uncounted = [state for state in states if why_left_out(state) is not None]
-        try:
-            models.update(one.model for one in self._attempts(uncounted, fingerprint))
-        except IntegrityError:
-            for state in uncounted:
-                try:
-                    models.update(one.model for one in self._attempts([state], fingerprint))
-                except IntegrityError:
-                    labels.add((state.row.model, state.row.revision))
-        labels -= {(one.name, one.revision) for one in models}
-        models.update(incumbent._replace(name=name, revision=revision) for name, revision in labels)
-        return distinct_models(models, incumbent)
+        same = self._corpus.decisions.equivalent_to
+        known: dict[str, str] = {}
+        pairs: dict[tuple[str, str, str | None], Counter[str]] = {}
+        for state in self.states:
+            row = state.row
+            if row.fingerprint is None or row.model is None or not was_tried(state):
+                continue
+            if row.fingerprint not in known:
+                known[row.fingerprint] = incumbent if row.fingerprint in same(incumbent) else min(same(row.fingerprint))
+            if known[row.fingerprint] == incumbent and model.means(row):
+                continue
+            scored = pairs.setdefault((known[row.fingerprint], row.model, row.revision), Counter())
+            scored[str(qualified(row.task, row.domain))] += row.status in SCORED
+        return sum(draws(scored, self._corpus.params.evaluation_attempts) for scored in pairs.values())
 
     def models(self, model: AskedModel) -> set[Model]:
         """Return every model that a name means, as its evaluation traces that count name it, under any harness."""
@@ -218,6 +222,14 @@ class Evaluations:
             )
             self.findings.append(finding("evaluation-model-unlike", f"{name} with {model.label}", message))
 
+    def _note_replaced(self, cell: Cell, where: str) -> None:
+        """Note the retracted attempts with a score in whose place others stand: whose were not liked was made again."""
+        if replaced := cell.replaced(self._corpus.params.evaluation_attempts):
+            said = f"{numbered(len(replaced), 'attempt')} ({counted(Counter(one.status for one in replaced))})"
+            traces = digits([one.trace for one in replaced])
+            message = f"retracted attempts with a score in whose place others stand: {said}, {traces}"
+            self.findings.append(finding("evaluation-replaced", where, message))
+
     def _note(self, left: Mapping[str, list[str]], fingerprint: str, model: AskedModel) -> None:
         name = self._corpus.name_of(fingerprint) or fingerprint
         for reason, code in LEFT_OUT.items():
@@ -226,6 +238,13 @@ class Evaluations:
                 message = f"evaluation traces that are not counted, since they are {reason}: {len(traces)} ({shown})"
                 hint = f"tracemark audit {traces[0][:12]} shows why"
                 self.findings.append(finding(code, f"{name} with {model.label}", message, hint))
+
+
+def _retracted(state: State) -> Attempt:
+    """Return a retracted trace as an attempt, as far as the catalogue knows it: its bytes need not be at hand."""
+    row = state.row
+    task, number = str(qualified(row.task, row.domain)), None if row.attempt == "" else row.attempt
+    return Attempt(state.trace_id, task, number, row.status)
 
 
 def why_left_out(state: State) -> str | None:

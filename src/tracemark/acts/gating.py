@@ -213,7 +213,7 @@ def judge_harness(corpus: Corpus, store: Store, candidate: str, model: str | Non
     # one that was declared equivalent counts as the accepted one, and there is nothing to compare
     declared = harness.fingerprint in corpus.decisions.equivalent_to(accepted)
     cell = found.cell(accepted if declared else harness.fingerprint, asked)
-    number = max(1, found.harness_candidates(accepted, asked))
+    number = max(1, found.candidates(accepted, asked))
     terms, notes = _terms(corpus, store, Half.HARNESS, found, number)
     comparison = _compared(corpus, found, Sides(incumbent, cell), terms)
     findings = (*corpus.namesakes(candidate, harness), *found.findings, *notes, *store.findings)
@@ -226,7 +226,7 @@ def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
     found = Evaluations(corpus, store)
     incumbent = found.cell(accepted, asked)
     cell = found.cell(accepted, AskedModel(candidate))
-    number = max(1, found.model_candidates(incumbent.pair.model, accepted))
+    number = max(1, found.candidates(accepted, asked))
     terms, notes = _terms(corpus, store, Half.MODEL, found, number)
     comparison = _compared(corpus, found, Sides(incumbent, cell), terms)
     return Judged(comparison, stored(comparison), None, (*found.findings, *notes, *store.findings))

@@ -103,6 +103,8 @@ class Attribution:
     """The effects; None when it is refused."""
     refusals: tuple[Refusal, ...]
     """Everything that stands against it, each once."""
+    used: frozenset[str] = frozenset()
+    """Ids of the traces on which decisions rest that installed a pair."""
 
 
 def attribute(cells: Four, terms: Terms, level: float = 0.95) -> Attribution:
@@ -120,7 +122,7 @@ def attribute(cells: Four, terms: Terms, level: float = 0.95) -> Attribution:
     against = refusals_of(dict(zip(CALLED, cells, strict=True)), strict, _JUDGED)
     number = wanted(cells, terms)
     if against:
-        return Attribution(cells, 0, 0, level, (), None, against)
+        return Attribution(cells, 0, 0, level, (), None, against, terms.used)
     scores = [_scores(cell, number) for cell in cells]
     return Attribution(
         cells=cells,
@@ -130,6 +132,7 @@ def attribute(cells: Four, terms: Terms, level: float = 0.95) -> Attribution:
         scores=tuple(math.fsum(score.values()) for score in scores),
         effects=_effects(scores, level),
         refusals=(),
+        used=terms.used,
     )
 
 

@@ -150,18 +150,30 @@ class Cell:
     """Every evaluation trace of the pair, sorted by task, attempt and trace."""
     components: Mapping[str, str] = field(default_factory=dict)
     """Digest of each component of the harness; empty when the harness is not at hand."""
+    retracted: tuple[Attempt, ...] = ()
+    """Attempts of the pair that were retracted, sorted likewise; they count for nothing."""
 
     @classmethod
-    def of(cls, pair: Pair, attempts: Iterable[Attempt], components: Mapping[str, str] | None = None) -> Cell:
+    def of(
+        cls,
+        pair: Pair,
+        attempts: Iterable[Attempt],
+        components: Mapping[str, str] | None = None,
+        retracted: Iterable[Attempt] = (),
+    ) -> Cell:
         """Return the cell of some attempts, whose order means nothing.
 
         Args:
             pair: the pair that they are claimed to be of.
             attempts: the attempts; whether they are the pair's is looked at when cells are compared.
             components: digest of each component of the harness, by name; None when it is not at hand.
+            retracted: attempts that were made and retracted.
         """
-        ordered = sorted(attempts, key=lambda one: (one.task, str(one.attempt), one.trace))
-        return cls(pair, tuple(ordered), dict(components or {}))
+        ordered, gone = (
+            tuple(sorted(some, key=lambda one: (one.task, str(one.attempt), one.trace)))
+            for some in (attempts, retracted)
+        )
+        return cls(pair, ordered, dict(components or {}), gone)
 
     @cached_property
     def by_task(self) -> dict[str, tuple[Attempt, ...]]:
@@ -184,6 +196,23 @@ class Cell:
         """Every model that attempts name, the most frequent first."""
         counted = Counter(attempt.model for attempt in self.attempts)
         return tuple(sorted(counted, key=lambda model: (-counted[model], str(tuple(model)))))
+
+    def replaced(self, wanted: int | None) -> tuple[Attempt, ...]:
+        """Return the retracted attempts with a score in whose place others stand.
+
+        Args:
+            wanted: how many attempts a task is to have, all of which take the place of whatever was before; None where
+                nobody says: then those of the same number do.
+        """
+        standing = [one for one in self.attempts if one.status != "error"]
+        numbers = {(one.task, one.number) for one in standing if one.number is not None}
+        counted = Counter(one.task for one in standing)
+        return tuple(
+            one
+            for one in self.retracted
+            if one.status in SCORED
+            and ((one.task, one.number) in numbers or (wanted is not None and counted[one.task] >= wanted))
+        )
 
     @property
     def model(self) -> Model:
@@ -261,26 +290,11 @@ def freshest(attempts: Iterable[Attempt], used: Collection[str]) -> tuple[Attemp
     return tuple(one for one in every if one.trace not in used) or every
 
 
-def distinct_harnesses(fingerprints: Iterable[str | None], incumbent: str) -> int:
-    """Return how many harnesses other than the incumbent made evaluation traces.
+def draws(scored: Mapping[str, int], wanted: int) -> int:
+    """Return how many evaluations the attempts of a pair come to: each was a draw that could have been a lucky one.
 
     Args:
-        fingerprints: the harness under which each trace counts, those of the incumbent's equivalents replaced by its
-            own; None where none is known, which is of no harness.
-        incumbent: the accepted harness.
+        scored: how many attempts with a score were ever made at each task, retracted ones included.
+        wanted: how many a task is to have in one evaluation.
     """
-    return len({*fingerprints} - {None, incumbent})
-
-
-def distinct_models(models: Iterable[Model], incumbent: Model) -> int:
-    """Return how many models other than the incumbent made evaluation traces.
-
-    Args:
-        models: the model of each trace; one without a name is none that is known.
-        incumbent: the accepted model; a member that is None does not tell it from another.
-    """
-    return sum(
-        any(claimed is not None and claimed != member for claimed, member in zip(incumbent, model, strict=True))
-        for model in set(models)
-        if model.name is not None
-    )
+    return max(1, max((-(-number // wanted) for number in scored.values()), default=0))

@@ -7,7 +7,7 @@ says what the candidate would do to the accepted pair, and whether the differenc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
@@ -15,6 +15,7 @@ from tracemark.gates.attribution import METHOD, Attribution, Effect
 from tracemark.gates.cell import SCORED, WORDS, Cell, Model, shown_in
 from tracemark.gates.compare import Change, Comparison, Figures, Measured, evidence
 from tracemark.gates.doubts import NO_VERSION, UNRECORDED, broken, judges, otherwise
+from tracemark.gates.earlier import earlier_words, flagged, retracted_of
 from tracemark.gates.refusal import Reason, Refusal, numbered
 from tracemark.model.gate import (
     ATTRIBUTION_FORMAT,
@@ -71,8 +72,8 @@ def stored(comparison: Comparison) -> GateReport:
             evaluation_digest=terms.evaluation_digest,
             frozen_digest=terms.frozen_digest,
         ),
-        incumbent=evaluated(comparison.incumbent),
-        candidate=evaluated(comparison.candidate),
+        incumbent=evaluated(comparison.incumbent, terms.attempts),
+        candidate=evaluated(comparison.candidate, terms.attempts, terms.used),
         refusals=[_refusal(refusal) for refusal in comparison.refusals],
         **measured,
     )
@@ -87,7 +88,7 @@ def attributed(attribution: Attribution) -> AttributionReport:
         told["effects"] = EffectsOf(**{name: _effect(effect) for name, effect in effects._asdict().items()})
     return AttributionReport(
         format=ATTRIBUTION_FORMAT,
-        cells=[evaluated(cell) for cell in attribution.cells],
+        cells=[evaluated(cell, attribution.attempts or None, attribution.used) for cell in attribution.cells],
         tasks=attribution.tasks,
         attempts=attribution.attempts,
         scores=list(attribution.scores),
@@ -108,17 +109,29 @@ def digest_of(report: GateReport | AttributionReport) -> str:
     return digest.of(report.model_dump(mode="json"))
 
 
-def evaluated(cell: Cell) -> Evaluated:
-    """Return the stored form of one cell."""
+def evaluated(cell: Cell, wanted: int | None = None, used: Collection[str] = ()) -> Evaluated:
+    """Return the stored form of one cell.
+
+    Args:
+        cell: the cell.
+        wanted: how many attempts a task is to have; None where nobody says.
+        used: ids of the traces that installed a pair, where the cell itself is to name its own.
+    """
     traces = sorted({one.trace for one in cell.attempts})
     graders = {
         f"{name} {version or NO_VERSION}" for name, version in filter(None, (one.grader for one in cell.attempts))
     }
     if any(one.grader is None and one.status in SCORED for one in cell.attempts):
         graders.add(UNRECORDED)
-    # absent, and not null, where every step names the model that is recorded
+    # absent, and not null, where there is nothing to tell
     shown = shown_in(cell.attempts)
-    told = {} if shown is None else {"other_models": OtherModels(**{**shown._asdict(), "names": list(shown.names)})}
+    told: dict[str, Any] = {}
+    if shown is not None:
+        told["other_models"] = OtherModels(**{**shown._asdict(), "names": list(shown.names)})
+    if reused := [trace for trace in traces if trace in used]:
+        told["reused"] = reused
+    if (retracted := retracted_of(cell, wanted)) is not None:
+        told["retracted"] = retracted
     return Evaluated(
         harness=cell.pair.harness,
         model=ModelOf(**cell.model._asdict()),
@@ -212,14 +225,18 @@ def words(report: GateReport, names: Mapping[str, str] | None = None) -> list[st
         lines = [f"no decision on {judged}: {reasons}"]
         lines += [f"{refusal.reason}: {refusal.message}; {refusal.hint}" for refusal in report.refusals]
         return lines + list(_notes(report))
-    return [f"{report.verdict} {judged}: {_first(report.measured)}", *_rest(report)]
+    return [f"{report.verdict} {judged}: {_first(report.measured)}{flagged(report)}", *_rest(report)]
 
 
 def attribution_words(report: AttributionReport) -> list[str]:
     """Return what an attribution says, a sentence a line."""
     whose = ("of the old pair", "with the new harness", "with the new model", "with both")
     cells = dict(zip(whose, report.cells, strict=True))
-    others = [line for name, cell in cells.items() for line in otherwise(name, cell)]
+    others = [
+        line
+        for name, cell in cells.items()
+        for line in (*earlier_words(name, cell, cell.reused), *otherwise(name, cell))
+    ]
     others += judges(cells)
     if report.effects is None:
         reasons = ", ".join(dict.fromkeys(refusal.reason for refusal in report.refusals))
@@ -336,17 +353,14 @@ def _notes(report: GateReport) -> Iterator[str]:
         yield f"what differs between the pairs: {', '.join(report.changed)}{unknown}"
     measured = report.measured
     if report.candidates > 1:
-        said = f"{report.candidates} candidates were evaluated on this set so far"
+        said = f"{report.candidates} candidates were evaluated on this set so far, each counted as often as it was"
         single = _by_chance(report)
         if single is not None:
             chance = 1 - (1 - single) ** report.candidates
             said += f"; were each no better, one or more would pass in up to {chance:.0%} of such series"
         yield said
-    if report.reused:
-        yield (
-            f"{len(report.reused)} of {len(report.incumbent.traces)} traces of the incumbent are those that installed "
-            "it, chosen because they were good: evaluate it anew"
-        )
+    yield from earlier_words("of the incumbent", report.incumbent, report.reused)
+    yield from earlier_words("of the candidate", report.candidate, report.candidate.reused)
     before, after = report.incumbent.model, report.candidate.model
     unrecorded = [WORDS[name] for name in WORDS if getattr(before, name) is None and getattr(after, name) is None]
     if unrecorded and report.half == "harness":

@@ -187,7 +187,7 @@ class GateEvidence(Value):
     policy: Literal["significant", "cotrace"]
     """The policy that decided."""
     candidates: Annotated[int, Field(ge=1)]
-    """How many distinct candidates had evaluation traces on the set by then."""
+    """How many candidates had been evaluated on the set by then, each as often as it was evaluated."""
     reused: Annotated[int, Field(ge=0)]
     """How many of the incumbent's traces were those that had installed it."""
     measured: MeasuredOf

@@ -57,6 +57,17 @@ class OtherModels(Value):
     """The other names, sorted."""
 
 
+class RetractedAttempts(Value):
+    """Attempts of a pair at the set that were retracted; why, the ledger says."""
+
+    traces: Annotated[list[Digest], Field(min_length=1)]
+    """Their ids, sorted."""
+    statuses: dict[str, int]
+    """How many of them had ended how."""
+    replaced: Annotated[int, Field(ge=0)]
+    """How many of those with a score others stand in the place of."""
+
+
 class Evaluated(Value):
     """One cell: a pair, and the traces of its evaluation."""
 
@@ -78,12 +89,18 @@ class Evaluated(Value):
     """Who judged them, `NAME VERSION`, sorted; `unrecorded` where of any with a score nobody is recorded."""
     other_models: Maybe[OtherModels] = None
     """What their steps say of the model, where some name another one; absent where none does."""
+    reused: Maybe[Annotated[list[Digest], Field(min_length=1)]] = None
+    """Those of the traces on which the decision rests that installed the pair, sorted; absent where there are none, and
+    of a gate's incumbent, whose stand in `reused` of the report."""
+    retracted: Maybe[RetractedAttempts] = None
+    """Attempts that were retracted; absent where there are none."""
 
     @model_serializer(mode="wrap")
     def _absent(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         members: dict[str, Any] = dump(self)
-        if self.other_models is None:
-            del members["other_models"]
+        for name in ("other_models", "reused", "retracted"):
+            if members[name] is None:
+                del members[name]
         return members
 
 
@@ -284,7 +301,8 @@ class GateReport(Value):
     changed: list[str]
     """What differs between the two pairs: components of the harness, members of the model."""
     candidates: Annotated[int, Field(ge=0)]
-    """How many distinct candidates have evaluation traces on this set so far, this one included."""
+    """How many candidates were evaluated on this set so far, this one included: pairs other than the incumbent, each as
+    often as it was evaluated."""
     reused: list[Digest]
     """Ids of the incumbent's traces on which the decision that installed it rests, sorted."""
     terms: Stated
