@@ -205,6 +205,62 @@ def test_a_condition_that_the_parameters_ask_for_and_a_policy_that_they_do_not_a
     ]
 
 
+def forged(bench: Bench, edit: Callable[[dict[str, Any]], None], **changes: Any) -> list[str]:
+    """Edit the kept report of the newest decision, seal that anew so that it names it, and return what is broken."""
+    line = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])
+    (path,) = (bench.root / kept_reports.DECIDED).iterdir()
+    report = json.loads(path.read_text())
+    edit(report)
+    path.unlink()
+    key = digest.of(report)
+    path.with_stem(key).write_bytes(digest.canonical(report) + b"\n")
+    evidence = line["evidence"] | {"report": key, "measured": report["measured"]}
+    if changes.get("kind") == "install":
+        half = {name: report["candidate"][name] for name in ("harness", "model")}
+        changes["subject"] = {"half": "harness", **half}
+        evidence["accepted_traces"] = report["candidate"]["traces"]
+        bench.set((bench.fingerprint("desk_a"), report["candidate"]["harness"]))
+    reseal(bench, evidence=evidence, **changes)
+    return broken(bench)
+
+
+def test_a_reject_that_was_made_an_install_by_another_level_is_named(bench: Bench) -> None:
+    judge(bench, "harness", "desk_c", 1)
+
+    def edit(report: dict[str, Any]) -> None:
+        told = report["measured"]
+        told |= {"downs": [], "l": 0, "ties": told["n"] - 1, "p": 0.5}
+        told["policies"]["significant"] = {"accepts": True, "reason": "1 up, 0 down: p = 0.5 is at most 0.5"}
+        told["policies"]["cotrace"] = {"accepts": True, "reason": "1 up is more than 0 down"}
+        report["terms"]["level"] = 0.5
+        report["verdict"] = "accept"
+
+    wrong = forged(bench, edit, kind="install")
+    assert "its report was made at the level 0.5, and gates judge at 0.05" in wrong
+    assert "by its tasks the candidate has +1 successes, and by those of the two sides +0" in wrong
+
+
+def test_numbers_of_a_report_that_its_traces_and_the_parameters_do_not_give_are_named(bench: Bench) -> None:
+    judge(bench, "harness", "desk_b")
+
+    def edit(report: dict[str, Any]) -> None:
+        report["candidate"]["statuses"] = {"failure": 16}
+        report["measured"]["candidate"]["successes"] = 0
+        report["measured"]["conditions"] = [{"name": "cost", "met": True, "reason": "cheaper"}]
+        report["terms"]["infrastructure_limit"] = 1.0
+
+    wrong = forged(bench, edit)
+    for said in (
+        "by its tasks the candidate has +10 successes, and by those of the two sides -6",
+        "it tells of a condition for which its parameters do not ask: cost",
+        "its report lets 1 of the attempts be ended by the infrastructure, and its parameters 0",
+    ):
+        assert said in wrong
+    # as far as the numbers agree with each other, they must be those of the traces
+    bench.set(("infrastructure_errors: 0", "infrastructure_errors: 0.5"))
+    assert not any("infrastructure" in said or "parameters" in said for said in broken(bench))
+
+
 def test_a_roll_back_to_a_pair_that_never_was_is_named(bench: Bench) -> None:
     judge(bench, "harness", "desk_b")
     say(bench, "gate", "rollback", "--to", "previous", "--reason", "worse in use")
@@ -237,7 +293,7 @@ def found(bench: Bench, path: Path) -> str:
 
 
 def test_a_kept_report_that_was_edited_is_named(bench: Bench, kept: Path) -> None:
-    kept.write_text(kept.read_text().replace('"candidates":2', '"candidates":1'))
+    kept.write_text(kept.read_text().replace('"candidates":4', '"candidates":1'))
     assert "it was edited, or has another's name" in found(bench, kept)
     assert gate_log.gate_log(bench.root).decisions[-1]["evidence"]["report"] == "not at hand"
 

@@ -22,7 +22,7 @@ from tracemark.ledger.pair import CONFLICTS, installed_with, pair_after
 from tracemark.ledger.params import GateParams, Params
 from tracemark.ledger.state import LedgerState, state
 from tracemark.model.decision import Decision, GateEvidence
-from tracemark.model.gate import GateReport
+from tracemark.model.gate import ConditionOf, GateReport
 
 from .evaluations import BASE, NEW, OLD, THIRD, TUNED, attempts
 
@@ -217,12 +217,20 @@ def test_what_does_not_follow_from_the_parameters_is_named(base: list[Entry]) ->
     assert one is not None
     told = Params(evaluation=frozenset(TASKS), evaluation_attempts=NUMBER)
     assert list(unlike_told(one, told)) == []
+    report = report.model_copy(update={"terms": report.terms.model_copy(update={"infrastructure_limit": 0.5})})
+    assert list(unlike_told(one, told, report)) == [
+        "its report lets 0.5 of the attempts be ended by the infrastructure, and its parameters 0"
+    ]
     asked = GateParams(policy="cotrace", keep=("e-1",), pass_all_not_lower=True, cost_not_above=True, fresh=True)
     assert list(unlike_told(one, Params(evaluation=frozenset(OTHERS), evaluation_attempts=3, gates=asked))) == [
         "it names the policy significant, and its parameters say cotrace",
         f"it names the evaluation set {SET[:12]}, and its parameters list another",
         "it rests on 2 attempts at each task, and its parameters ask for 3",
         "its parameters ask for a condition of which it tells nothing: cost, fresh, no-regression, reliability",
+    ]
+    more = one.measured.model_copy(update={"conditions": [ConditionOf(name="cost", met=True, reason="cheaper")]})
+    assert list(unlike_told(one.model_copy(update={"measured": more}), told)) == [
+        "it tells of a condition for which its parameters do not ask: cost"
     ]
 
 
@@ -355,24 +363,33 @@ def test_tasks_that_did_not_move_as_they_are_counted_are_named_without_the_repor
     measured["ups"][1] |= {"before": 2, "after": 0}
     (message,) = said(base, decided(report, base[-1], measured=measured), None)
     assert message.endswith("from 0 to 3 of 2 successes and 1 more")
+    less = report.measured.model_dump(mode="json")
+    less["ups"][0] |= {"before": -1, "after": 1}
+    (message,) = said(base, decided(report, base[-1], measured=less), None)
+    assert message.endswith("from -1 to 1 of 2 successes")
     twice = report.measured.model_dump(mode="json")
     twice["ups"][1] = twice["ups"][0]
     assert said(base, decided(report, base[-1], measured=twice), None) == ["it counts a task twice"]
 
 
 @pytest.mark.parametrize(("level", "solved"), [(0.5, 4), (0.01, 8)])
-def test_a_report_made_at_another_level_is_held_against_that_level(
+def test_a_report_made_at_another_level_than_gates_judge_at_is_named(
     base: list[Entry], level: float, solved: int
 ) -> None:
     report = judge("harness", side(OLD, BASE, 2), side(NEW, BASE, solved), level=level)
     assert report.verdict == ("accept" if level == 0.5 else "reject")
-    assert said(base, decided(report, base[-1]), report) == []
+    made = decided(report, base[-1])
+    follows = "what a policy says does not follow from w, l and p"
+    assert said(base, made, report) == [follows, f"its report was made at the level {level:g}, and gates judge at 0.05"]
+    assert said(base, made, None) == [follows]
 
 
-def test_what_a_policy_says_must_follow_at_the_level_of_the_report(base: list[Entry]) -> None:
-    report = judge("harness", side(OLD, BASE, 2), side(NEW, BASE, 4), level=0.5)
-    other = report.model_copy(update={"terms": report.terms.model_copy(update={"level": 0.05})})
-    assert said(base, decided(other, base[-1]), other) == ["what a policy says does not follow from w, l and p"]
+def test_a_report_whose_level_was_edited_alone_is_named(base: list[Entry]) -> None:
+    report = judge("harness", side(OLD, BASE, 2), side(NEW, BASE, 8))
+    other = report.model_copy(update={"terms": report.terms.model_copy(update={"level": 0.5})})
+    assert said(base, decided(other, base[-1]), other) == [
+        "its report was made at the level 0.5, and gates judge at 0.05"
+    ]
 
 
 def test_a_policy_of_which_nothing_is_told_is_named(base: list[Entry]) -> None:

@@ -76,7 +76,7 @@ def evidence_held(corpus: Corpus) -> Held:
         elsewhere = misplaced(entry, one, found, then[entry.digest])
         same = now is not None and one.params == params.digest_of(now)
         wrong = dict.fromkeys(
-            [*unfounded(entry, one, found), *elsewhere, *(unlike_told(one, now) if now and same else ())]
+            [*unfounded(entry, one, found), *elsewhere, *(unlike_told(one, now, found) if now and same else ())]
         )
         findings += [finding("evidence-broken", entry.place, f"{_called(entry)}: {said}") for said in wrong]
         if report is not None:

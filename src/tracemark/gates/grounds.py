@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from tracemark import digest
 from tracemark.gates.cell import WORDS
 from tracemark.gates.compare import decide
+from tracemark.gates.reckoning import miscounted, misreported
 from tracemark.gates.terms import LEVEL
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.descent import Past
@@ -31,7 +32,7 @@ from tracemark.ledger.params import Params
 from tracemark.ledger.state import Freezes, freezes_in_force
 from tracemark.model.decision import GateEvidence, Kind
 from tracemark.model.faults import faults, first
-from tracemark.model.gate import GateReport, MeasuredOf
+from tracemark.model.gate import GateReport
 from tracemark.model.value import Value
 from tracemark.stats.compare import sign_test
 
@@ -115,12 +116,13 @@ def astray(chain: Chain, back: Iterable[Entry]) -> dict[str, str]:
     return wrong
 
 
-def unlike_told(one: GateEvidence, told: Params) -> Iterator[str]:
+def unlike_told(one: GateEvidence, told: Params, report: GateReport | None = None) -> Iterator[str]:
     """Yield in what a decision does not follow from the parameters under which it was made.
 
     Args:
         one: its evidence.
         told: the parameters, which have the digest that it names.
+        report: its report; None when it is not at hand.
     """
     if one.policy != told.gates.policy:
         yield f"it names the policy {one.policy}, and its parameters say {told.gates.policy}"
@@ -136,13 +138,19 @@ def unlike_told(one: GateEvidence, told: Params) -> Iterator[str]:
         "cost": gates.cost_not_above,
         "fresh": gates.fresh,
     }
-    if lacking := {name for name, wanted in asked.items() if wanted} - {met.name for met in one.measured.conditions}:
+    wanted, told_of = {name for name in asked if asked[name]}, {met.name for met in one.measured.conditions}
+    if lacking := wanted - told_of:
         yield f"its parameters ask for a condition of which it tells nothing: {', '.join(sorted(lacking))}"
+    if unasked := told_of - wanted:
+        yield f"it tells of a condition for which its parameters do not ask: {', '.join(sorted(unasked))}"
+    if report is not None and report.terms.infrastructure_limit != gates.infrastructure_errors:
+        said = f"its report lets {report.terms.infrastructure_limit:g} of the attempts be ended by the infrastructure"
+        yield f"{said}, and its parameters {gates.infrastructure_errors:g}"
 
 
 def unfounded(entry: Entry, one: GateEvidence, report: GateReport | None) -> list[str]:
     """Return in what a decision contradicts its own evidence, or its report where that is at hand."""
-    wrong = [*_of_traces(entry, one), *_of_numbers(one, LEVEL if report is None else report.terms.level)]
+    wrong = [*_of_traces(entry, one), *_of_numbers(one)]
     says = one.measured.policies.get(one.policy)
     if says is None:
         wrong.append(f"what {one.policy} says is not told")
@@ -151,7 +159,7 @@ def unfounded(entry: Entry, one: GateEvidence, report: GateReport | None) -> lis
         if told != _VERDICTS[Kind(entry.decision.kind)]:
             wrong.append(f"what it measured is {'an' if told == 'accept' else 'a'} {told} by {one.policy}")
     if report is not None:
-        wrong += [*_within(report), *_unlike_report(entry, one, report)]
+        wrong += [*_within(report), *misreported(report), *_unlike_report(entry, one, report)]
     return wrong
 
 
@@ -186,33 +194,17 @@ def _of_traces(entry: Entry, one: GateEvidence) -> Iterator[str]:
         yield "its list of traces has not the digest that it names"
 
 
-def _of_numbers(one: GateEvidence, level: float) -> Iterator[str]:
+def _of_numbers(one: GateEvidence) -> Iterator[str]:
     told = one.measured
     if not math.isclose(told.p, sign_test(told.w, told.l), rel_tol=1e-9):
         yield "its p does not follow from w and l"
-    follows = decide(told.w, told.l, told.p, level, clean=told.clean)
+    follows = decide(told.w, told.l, told.p, LEVEL, clean=told.clean)
     if any(told.policies[name].accepts is not made.accepted for name, made in follows.items() if name in told.policies):
         yield "what a policy says does not follow from w, l and p"
-    yield from _of_tasks(told)
-
-
-def _of_tasks(told: MeasuredOf) -> Iterator[str]:
-    for changes, word, sign in ((told.ups, "up", 1), (told.downs, "down", -1)):
-        wrong = [
-            one
-            for one in changes
-            if not (min(one.before, one.after) >= 0 and max(one.before, one.after) <= told.attempts)
-            or (one.after - one.before) * sign <= 0
-        ]
-        if wrong:
-            first_of, more = wrong[0], f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            said = f"{first_of.task!r}, from {first_of.before} to {first_of.after} of {told.attempts} successes{more}"
-            yield f"it counts as {word} what did not go {word}: {said}"
-    names = [change.task for change in (*told.ups, *told.downs)]
-    if len(names) != len(set(names)):
-        yield "it counts a task twice"
-    if told.clean is not (told.candidate.open_errors == 0):
-        yield "whether the candidate is clean does not follow from its attempts"
+    fresh = [condition.met for condition in told.conditions if condition.name == "fresh"]
+    if any(met is not (one.reused == 0) for met in fresh):
+        yield "whether its condition on fresh traces is met does not follow from those that are reused"
+    yield from miscounted(told)
 
 
 def _within(report: GateReport) -> Iterator[str]:
