@@ -60,6 +60,27 @@ JEST = "> jest --silent\n\nPASS src/error.test.js\nFAIL src/sum.test.js\n  ● s
 VERBOSE_JEST = "✓ error: connection refused is retried (3 ms)\n✕ adds (2 ms)\nTests: 1 failed, 1 passed"
 GCC = "gcc -Wall -Werror -c a.c -o a.o\na.c:3:5: error: expected ';'\nmake: *** [Makefile:4: a.o] Error 1"
 NPM = "npm ERR! code ENOENT\nnpm ERR! enoent ENOENT: no such file or directory, open 'package.json'"
+TAP = """\
+TAP version 13
+# Error: connection refused
+# Subtest: error: connection refused is retried
+ok 1 - error: connection refused is retried
+not ok 2 - adds
+  ---
+  error: |-
+    Expected values to be strictly equal:
+    1 !== 2
+  ...
+# fail 1"""
+LINKED = """\
+/usr/bin/ld: a.c.o: in function `main':
+a.c:(.text+0xa): undefined reference to `foo'
+collect2: error: ld returned 1 exit status
+make: *** [Makefile:101: all] Error 2"""
+LINTED = """\
+3 |     def test_error(self): print("Error: no such thing")
+  |
+Found 9 mistakes."""
 UNITTEST = "test_error (t.T) ... ok\ntest_sum (t.T) ... FAIL\n\nFAILED (failures=1)"
 
 
@@ -80,6 +101,12 @@ UNITTEST = "test_error (t.T) ... ok\ntest_sum (t.T) ... FAIL\n\nFAILED (failures
         (GO, "--- FAIL: TestSum (0.00s)"),
         (JEST, "FAIL src/sum.test.js"),
         (VERBOSE_JEST, "✕ adds (2 ms)"),
+        (PANICKED.replace("'sum'", "'sum' (7332)"), "thread 'sum' (7332) panicked at src/lib.rs:9:5: assertion failed"),
+        (TAP, "error: |- Expected values to be strictly equal:"),
+        (TAP.partition("  ---")[0], "not ok 2 - adds"),
+        (LINKED, "a.c:(.text+0xa): undefined reference to `foo'"),
+        ("ld: cannot find -lfoo\ncollect2: error: ld returned 1 exit status", "ld: cannot find -lfoo"),
+        (LINTED, "Found 9 mistakes."),
         (UNITTEST, "test_sum (t.T) ... FAIL"),
         (NPM, "npm ERR! enoent ENOENT: no such file or directory, open 'package.json'"),
         ("ok 1 - error is told\nnot ok 2 - adds\n# fail 1", "not ok 2 - adds"),

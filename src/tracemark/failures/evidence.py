@@ -36,7 +36,7 @@ _SIGNS = (
     "error", "exception", "fatal", "fail", "panic", "err!", "not found", "no such", "denied", "cannot", "could not",
     "refused", "timed out", "can't", "***", "conflict (", "not ok ", "✕", "✗", "✘", "×", "●", "❌",
     "a directory", "file exists", "not known", "no route", "resolve host", "git command", "no space", "read-only",
-    "no module", "unmatched", "option", "operand",
+    "no module", "unmatched", "option", "operand", "undefined",
 )  # fmt: skip
 """One of these stands, in small letters, in every line that counts; to look for one is quicker than to try a form."""
 
@@ -60,7 +60,7 @@ _WELL_ENDS = re.compile(
     re.IGNORECASE,
 )
 _BANNER = re.compile(r"(?:={2,200}|_{1,200}|!{3,200}|-{3,200}|#{3,200}|~{3,200}) \S")
-_BY_THE_WAY = re.compile(r"-- |WARNING\b|\[WARN(?:ING)?\]")
+_BY_THE_WAY = re.compile(r"-- |# |\d{1,6} \||WARNING\b|\[WARN(?:ING)?\]")
 _FOLLOWS = re.compile(
     r"g?make(?:\[\d+\])?: \*\*\* \[|collect2: error: ld returned |ninja: build stopped|-- Configuring incomplete"
     r"|error: (?:could not compile|aborting due to|test failed, to rerun|Recipe )|error Command failed"
@@ -68,6 +68,7 @@ _FOLLOWS = re.compile(
     r"|[WE]: Some index files failed |E: Unable to fetch some archives"
     r"|npm (?:ERR!|error) (?:code|errno|syscall|path|command|cwd|Test failed|Exit status|A complete log)\b"
 )
+_UNLINKED = re.compile(r"undefined (?:reference to|symbol)\b|cannot find -l")
 _FAILED_WHY = re.compile(r"(?:FAILED|ERROR) [^\s(][^\n]{0,400}? - \S")
 _FAILED_BEGINS = re.compile(
     r"FAILED [^\s(]|ERROR [\w-]{0,100}[./]\S|FAIL:? \S|--- FAIL: |not ok \d|[✕✗✘×❌]|● (?!Console\b)|\[  FAILED  \]"
@@ -102,9 +103,11 @@ def telling_line(text: str) -> str | None:
             why = why or line
         elif _FAILED_BEGINS.match(line) is not None or _FAILED_ENDS.search(line[-_ENDING:]) is not None:
             failed = failed or line
+        elif _BY_THE_WAY.match(line) is not None:
+            continue
         elif _is_error(lines[place]):
             return with_heading(line, lines[place + 1 : place + 2])
-        elif _BY_THE_WAY.match(line) is None and _says(line):
+        elif _says(line):
             said = line
     return why or failed or said or follows
 
@@ -116,7 +119,12 @@ def went_well(line: str) -> bool:
 
 def with_heading(first: str, following: Sequence[str]) -> str:
     """Return a line, with the one behind it where the first is a mere heading such as `ERROR:`."""
-    if first.endswith(":") and len(first) <= _HEADING and following and (behind := following[0].strip()):
+    if (
+        first.endswith((":", ": |", ": |-"))
+        and len(first) <= _HEADING
+        and following
+        and (behind := following[0].strip())
+    ):
         return f"{first} {behind}"
     return first
 
@@ -134,7 +142,9 @@ def _candidates(text: str, count: int) -> Iterator[int]:
 
 def _is_error(line: str) -> bool:
     indented = len(line) - len(line.lstrip())
-    return indented <= _INDENT and (OPENS.match(line, indented) is not None or complains(line.strip()))
+    if indented > _INDENT:
+        return False
+    return OPENS.match(line, indented) is not None or complains(line.strip()) or _UNLINKED.search(line) is not None
 
 
 def _is_banner(line: str) -> bool:

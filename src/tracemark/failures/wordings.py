@@ -54,7 +54,7 @@ _WHOLE_OPENINGS = (
     r"net::ERR_[A-Z]",
     r"E(?:NOENT|ACCES|EXIST|PERM|ISDIR|NOTDIR|NOTEMPTY|CONNREFUSED|CONNRESET|TIMEDOUT|ADDRINUSE): ",
     r"terminate called after throwing ",
-    r"thread '[^'\n]{1,80}' panicked at ",
+    r"thread '[^'\n]{1,80}'(?: \(\d{1,20}\))? panicked at ",
 )
 OPENS = re.compile("|".join([rf"{_MARK}(?:{'|'.join(_OPENINGS)})", *_WHOLE_OPENINGS]))
 """What a text opens with that tells an error."""
