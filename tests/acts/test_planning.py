@@ -243,6 +243,25 @@ def test_what_cannot_be_filled_is_said_and_what_was_not_asked_for_is_not(accepte
     assert "2 of the class 'trains'" in short.findings[0].message
 
 
+def test_a_quota_is_planned_although_what_is_there_fills_the_total(accepted: Shop, tmp_path: Path) -> None:
+    (tmp_path / "more").write_text("".join(f"desk/d{number}\n" for number in range(4)))
+    accepted.set(("quotas: {}", "quotas: {desk: 0.5}"), ("total: 100", "total: 3"))
+    report = made(accepted, tasks=tmp_path / "more")
+    assert (names(report), report.rows, report.lacking, report.unfilled) == (["d0", "d1"], 3, 2, 0)
+    assert {row["domain"] for row in report.tasks} == {"desk"}
+    assert codes(report) == []
+
+
+def test_rows_that_only_a_class_above_its_quota_could_give_are_told_as_such(accepted: Shop, tmp_path: Path) -> None:
+    (tmp_path / "more").write_text("".join(f"desk/d{number}\n" for number in range(20)))
+    accepted.set(("quotas: {}", "quotas: {desk: 0.2, shop: 0.1}"), ("total: 100", "total: 20"))
+    report = made(accepted, tasks=tmp_path / "more")
+    # two tasks are left without a quota, and sixteen of the desk
+    assert (len(report.not_needed), report.short, report.unfilled) == (16, {"shop": 2}, 11)
+    (told,) = report.findings
+    assert told.message.endswith(": 2 of the class 'shop', 9 of classes without a quota")
+
+
 def test_quotas_without_a_total_are_refused(accepted: Shop) -> None:
     accepted.set(("quotas: {}", "quotas: {desk: 0.4}"), ("total: 100", "total: null"))
     with pytest.raises(UsageError, match="no total is set"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ REPORT = PlanReport(
     runs=2,
     rows=2,
     wanted=10,
+    lacking=8,
     expected=1.0,
     unfilled=7,
     short={},
@@ -104,6 +106,7 @@ def test_words_of_a_plan_that_lists_nothing() -> None:
         runs=0,
         rows=100,
         wanted=None,
+        lacking=None,
         expected=0.0,
         unfilled=0,
         short={},
@@ -117,3 +120,8 @@ def test_words_of_a_plan_that_lists_nothing() -> None:
     assert about(nothing) == (
         f"0 tasks, 0 runs under tm1:{'b' * 64}: 0 more rows to be expected\n100 rows there now, no total is set"
     )
+
+
+def test_rows_that_a_class_has_above_its_share_are_told_by_what_lacks_all_the_same() -> None:
+    above = replace(REPORT, rows=9, lacking=4)
+    assert "\n9 rows there now, 10 are wanted, 4 of their classes lack\n" in about(above)

@@ -162,6 +162,32 @@ def test_classes_without_a_quota_share_what_the_total_leaves() -> None:
 def test_a_quota_that_no_task_is_left_for_is_told() -> None:
     found = planned(state("a0", group="a"), quotas={"a": 4, "z": 2})
     assert found.short == {"a": 3, "z": 2}
+    # with what the classes without a quota lack
+    assert (found.rest, found.unfilled) == (94, 99)
+
+
+def test_a_quota_is_run_although_other_classes_fill_the_total() -> None:
+    full = [state(f"b{at}", 1, 1, group="b") for at in range(10)]
+    found = planned(*full, *(state(f"a{at}", group="a") for at in range(10)), quotas={"a": 5}, total=10)
+    assert names(found) == ["a0", "a1", "a2", "a3", "a4"]
+    # all ten are rows, and five of them take the place of nothing that is wanted
+    assert (found.rows, found.lacking, found.unfilled, found.short) == (10, 5, 0, {})
+
+
+def test_a_class_above_its_quota_fills_no_other() -> None:
+    full = [state(f"b{at}", 1, 1, group="b") for at in range(10)]
+    found = planned(*full, state("a0", group="a"), state("c0"), quotas={"a": 1, "b": 6}, total=10)
+    assert names(found) == ["a0", "c0"]
+    assert (found.lacking, found.unfilled, found.short, found.rest) == (4, 2, {}, 2)
+
+
+def test_a_task_of_which_more_is_expected_than_its_class_lacks_fills_no_other() -> None:
+    found = planned(state("a0", 1, 1, group="a"), state("c0"), quotas={"a": 2}, total=4, per_task=9, attempts=4)
+    # four attempts at three quarters are three rows, and one is lacking; at one half they are two
+    assert [(one.task, one.attempts) for one in found.tasks] == [("a0", 4), ("c0", 4)]
+    assert (found.expected, found.unfilled) == (5.0, 0)
+    less = planned(state("a0", 1, 1, group="a"), quotas={"a": 2}, total=4, per_task=9, attempts=4)
+    assert (less.expected, less.unfilled, less.short, less.rest) == (3.0, 2, {}, 2)
 
 
 def test_without_states_there_is_nothing_to_run() -> None:
@@ -210,6 +236,12 @@ def test_every_task_is_somewhere_and_the_order_of_states_means_nothing(
         known = before[one.task, one.domain]
         assert not (known.solved and known.harvested)
         assert known.solved or wanted.most_attempts is None or known.attempts + one.attempts <= wanted.most_attempts
+    if wanted.runs is None:
+        # what is said to be lacking is so: no class of it has a task left that would be run
+        groups = {(one.task, one.domain): one.group for one in states}
+        left = {groups[name.rpartition("/")[2], name.rpartition("/")[0] or None] for name in found.not_needed}
+        assert left.isdisjoint(found.short)
+        assert not found.rest or left <= wanted.quotas.keys()
     mixed = list(states)
     random.Random(seed).shuffle(mixed)
     assert plan(mixed, wanted, held_out) == found

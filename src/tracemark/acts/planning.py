@@ -80,6 +80,8 @@ class PlanReport(Report):
     """Rows that an SFT export made now would have, the total aside."""
     wanted: int | None
     """Rows wanted, `export.sft.total`; None when there is no such limit."""
+    lacking: int | None
+    """Rows wanted that are not there, where a class that has more than its share fills no other; None likewise."""
     expected: float
     """Rows to be expected of the list: each attempt at (c + ½) / (n + 1), for c successes of n attempts so far."""
     unfilled: int
@@ -244,8 +246,10 @@ def _listed(path: Path) -> list[task_list.Listed]:
 def _unfilled(fullest: Plan, wanted: Wanted) -> list[Finding]:
     """Return the finding that the known tasks cannot be expected to fill the training set."""
     missing = [f"{rows} of the class {name!r}" for name, rows in fullest.short.items()]
-    if fullest.unfilled:
-        missing.insert(0, f"{fullest.unfilled} of the {wanted.total} that are wanted")
+    if fullest.rest:
+        # where classes have quotas, theirs may have tasks left, which are not to fill what others lack
+        of = "classes without a quota" if wanted.quotas else f"the {wanted.total} that are wanted"
+        missing.append(f"{fullest.rest} of {of}")
     if not missing:
         return []
     return [finding("plan-unfilled", "plan", f"rows that no known task can be expected to give: {', '.join(missing)}")]
@@ -261,6 +265,7 @@ def _report(corpus: Corpus, made: Plan, fullest: Plan, wanted: Wanted, findings:
         runs=made.runs,
         rows=made.rows,
         wanted=wanted.total,
+        lacking=made.lacking,
         expected=round(made.expected, 3),
         unfilled=fullest.unfilled,
         short=dict(fullest.short),

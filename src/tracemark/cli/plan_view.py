@@ -11,6 +11,9 @@ def about(report: PlanReport) -> str:
     under = visible(report.harness or report.fingerprint)
     model = f" with {visible(report.model)}" if report.model else ""
     wanted = "no total is set" if report.wanted is None else f"{report.wanted} are wanted"
+    if report.wanted is not None and report.lacking != max(0, report.wanted - report.rows):
+        # what a class has above its share
+        wanted += f", {report.lacking} of their classes lack"
     lines = [
         (
             f"{_number(len(report.tasks), 'task')}, {_number(report.runs, 'run')} under {under}{model}:"

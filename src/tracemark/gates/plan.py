@@ -7,6 +7,9 @@ Invariants:
 - a task whose successes wait for an export, as many as one may take, is not run again: it is *waiting*;
 - the order depends on the counts and the names alone, and a plan changes only when something was run or exported.
 
+What is wanted is so many rows of each class that has a quota, and of the others together what the quotas leave of the
+total. A row beyond that takes no other's place: a class that gives more than its share fills no other.
+
 How many rows a planned task will bring is not known; a plan ends when the rows to be *expected* fill what is wanted: of
 each task its attempts times (c + ½) / (n + 1), the mean of what c successes of n attempts say of its rate, and at most
 the rows that it may still give.
@@ -60,7 +63,8 @@ class Wanted:
     per_task: int | None = 1
     """Most rows of one task. None: every success."""
     quotas: Mapping[str, int] = field(default_factory=dict)
-    """Rows of each class. Classes that are not named share what `total` leaves; without a total they get none."""
+    """Rows of each class, together at most `total`. Classes that are not named share what it leaves; without a total
+    they get none."""
     attempts: int = 2
     """Attempts at a task in one plan."""
     most_attempts: int | None = 8
@@ -111,18 +115,18 @@ class Plan:
     rows: int
     """Rows that the solved tasks, and successes of unknown task, give an export now."""
     lacking: int | None
-    """Rows that the training set lacks now; None when no number of rows is wanted."""
+    """Rows that the training set lacks now, those aside that a class has above its share; None when no number of rows
+    is wanted."""
     runs: int
     """Runs of this plan: the attempts of its tasks together."""
     expected: float
     """Rows to be expected of this plan."""
     short: Mapping[str, int]
     """By class, rows of its quota that this plan is not expected to fill, rounded up; full classes are left out."""
-
-    @property
-    def unfilled(self) -> int:
-        """Rows of the total that this plan is not expected to fill, rounded up; 0 when no number of rows is wanted."""
-        return 0 if self.lacking is None else max(0, math.ceil(self.lacking - self.expected - _INEXACT))
+    rest: int
+    """The same of all classes without a quota together; 0 when no number of rows is wanted."""
+    unfilled: int
+    """The same of all classes, before anything is rounded; 0 when no number of rows is wanted."""
 
 
 def plan(states: Iterable[TaskState], wanted: Wanted, for_evaluation: Callable[[str, str | None], bool]) -> Plan:
@@ -143,9 +147,8 @@ def plan(states: Iterable[TaskState], wanted: Wanted, for_evaluation: Callable[[
     held = Counter[str]()
     for state in usable:
         held[state.group] += _rows(state, wanted)
-    rows = held.total()
-    lacking = None if wanted.total is None else max(0, wanted.total - rows)
-    choice = _Choice(wanted, held, lacking)
+    choice = _Choice(wanted, held)
+    lacking = choice.lacking()
     choice.take(sorted_out.get("open", ()))
     planned = {(one.domain, one.task) for one in choice.planned}
     return Plan(
@@ -157,10 +160,12 @@ def plan(states: Iterable[TaskState], wanted: Wanted, for_evaluation: Callable[[
         runs=choice.runs,
         evaluation=len(sorted_out.get("evaluation", ())),
         unnamed=len(sorted_out.get("unnamed", ())),
-        rows=rows,
-        lacking=lacking,
+        rows=held.total(),
+        lacking=None if wanted.total is None else _whole(lacking),
         expected=choice.expected,
         short=choice.short(),
+        rest=_whole(choice.rest),
+        unfilled=0 if wanted.total is None else _whole(choice.lacking()),
     )
 
 
@@ -213,16 +218,26 @@ def _names(states: Iterable[TaskState]) -> tuple[str, ...]:
     return tuple(sorted(state.name for state in states))
 
 
+def _whole(rows: float) -> int:
+    return math.ceil(rows - _INEXACT)
+
+
 class _Choice:
     """Tasks taken one after the other, until what is to be expected of them fills what is lacking."""
 
-    def __init__(self, wanted: Wanted, held: Mapping[str, int], lacking: int | None) -> None:
+    def __init__(self, wanted: Wanted, held: Mapping[str, int]) -> None:
         self._wanted = wanted
-        self._lacking = lacking
-        self._quota = {group: max(0.0, float(rows - held[group])) for group, rows in wanted.quotas.items()}
+        self._quota = {group: float(max(0, rows - held[group])) for group, rows in wanted.quotas.items()}
+        others = sum(rows for group, rows in held.items() if group not in wanted.quotas)
+        left = 0 if wanted.total is None else wanted.total - sum(wanted.quotas.values()) - others
+        self.rest = float(max(0, left))
         self.planned: list[Planned] = []
         self.runs = 0
         self.expected = 0.0
+
+    def lacking(self) -> float:
+        """Return the rows that are wanted and neither there nor to be expected of what is planned."""
+        return self.rest + sum(self._quota.values())
 
     def take(self, states: Iterable[TaskState]) -> None:
         """Plan tasks until nothing is lacking, or none is left, or the plan is full."""
@@ -239,19 +254,17 @@ class _Choice:
 
     def short(self) -> dict[str, int]:
         """Return the rows of each quota that nothing planned is expected to fill."""
-        return {group: math.ceil(rows) for group, rows in sorted(self._quota.items()) if rows > 0}
+        return {group: rows for group, lacks in sorted(self._quota.items()) if (rows := _whole(lacks))}
 
     def _needed(self, group: str) -> bool:
         """Return whether a class is to be run: its quota lacks rows, or it has none and more than quotas is wanted."""
         if group in self._quota:
-            return self._quota[group] > 0
-        return self._lacking is not None or not self._quota
+            return self._quota[group] > _INEXACT
+        return self.rest > _INEXACT or (self._wanted.total is None and not self._quota)
 
     def _full(self) -> bool:
         limit = self._wanted.runs
-        if limit is not None and self.runs >= limit:
-            return True
-        return self._lacking is not None and self.expected >= self._lacking
+        return limit is not None and self.runs >= limit
 
     def _plan(self, state: TaskState) -> None:
         most = self._wanted.most_attempts
@@ -266,7 +279,9 @@ class _Choice:
         expected = min(may_give, attempts * rate)
         self.expected += expected
         if state.group in self._quota:
-            self._quota[state.group] -= expected
+            self._quota[state.group] = max(0.0, self._quota[state.group] - expected)
+        else:
+            self.rest = max(0.0, self.rest - expected)
         never_run, unsolved, more = REASONS
         reason = more if state.solved else unsolved if state.attempts else never_run
         self.planned.append(Planned(state.task, state.domain, state.group, attempts, reason))

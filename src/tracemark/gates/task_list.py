@@ -29,6 +29,8 @@ class Listed(NamedTuple):
     """Its domain; None where the list does not say."""
     group: str | None = None
     """Its class; None where the list does not say."""
+    line: bool = False
+    """Whether the id is a line of its own, which may tell the domain as well."""
 
 
 def parse(data: bytes, name: str) -> list[Listed]:
@@ -62,20 +64,26 @@ def is_plan(data: bytes) -> bool:
 def known(listed: Iterable[Listed], stored: Iterable[tuple[str, str | None]]) -> dict[tuple[str, str | None], str]:
     """Return the tasks of a list and of the store together, each once, by task and domain, with its class.
 
-    An entry without a domain means every stored task of that name, as `TASK` or as `DOMAIN/TASK`, and only where there
-    is none, a task without a domain. The class of a task of which nobody states one is its domain, or empty.
+    An entry without a domain means every task of that name, as `TASK` or as `DOMAIN/TASK`, that is stored or that the
+    list has with its domain. Only where there is none, it is a task of its own: of a line that holds a `/`, the one
+    after it in the domain before it, else one without a domain. The class of a task of which nobody states one is its
+    domain, or empty.
 
     Raises:
         UsageError: when a list gives one task two classes.
     """
+    entries = list(listed)
     found: dict[tuple[str, str | None], str] = {one: one[1] or "" for one in stored}
+    found |= {(one.task, one.domain): one.domain for one in entries if one.domain}
     named: dict[str, list[tuple[str, str | None]]] = {}
-    for task, domain in found:
-        for name in {task, f"{domain}/{task}" if domain else task}:
-            named.setdefault(name, []).append((task, domain))
+    _name(named, found)
+    # those that tell a domain come first, since an id without one means theirs wherever it stands
+    for one in sorted(entries, key=lambda one: _apart(one).domain is None):
+        if one.task not in named and not one.domain:
+            _name(named, [(_apart(one).task, _apart(one).domain)])
     stated: dict[tuple[str, str | None], str] = {}
-    for one in listed:
-        meant = [(one.task, one.domain)] if one.domain else named.get(one.task, [(one.task, None)])
+    for one in entries:
+        meant = [(one.task, one.domain)] if one.domain else named[one.task]
         for key in meant:
             found.setdefault(key, key[1] or "")
             if one.group is None:
@@ -87,11 +95,24 @@ def known(listed: Iterable[Listed], stored: Iterable[tuple[str, str | None]]) ->
     return found
 
 
+def _name(named: dict[str, list[tuple[str, str | None]]], tasks: Iterable[tuple[str, str | None]]) -> None:
+    """Add tasks to those of each name, which are `TASK` and `DOMAIN/TASK`."""
+    for task, domain in tasks:
+        for name in {task, f"{domain}/{task}" if domain else task}:
+            named.setdefault(name, []).append((task, domain))
+
+
+def _apart(one: Listed) -> Listed:
+    """Return an entry with the domain that its line tells, if it does."""
+    domain, _, task = one.task.partition("/")
+    return one._replace(task=task, domain=domain) if one.line and domain and task else one
+
+
 def _listed(line: str, where: str) -> Listed:
     if not line.startswith("{"):
         if line.startswith(("[", '"')):
             raise UsageError("expected the id of a task, or a JSON object", where=where, hint=_HINT)
-        return Listed(_text(line, "the id", where))
+        return Listed(_text(line, "the id", where), line=True)
     try:
         members: Any = digest.loads(line.encode()).value
     except digest.NotJSONError as error:
