@@ -261,6 +261,51 @@ def test_words_tell_what_weakens_the_answer() -> None:
     assert "frozen" not in quiet
 
 
+def test_the_first_line_and_the_notes_say_which_side_rests_on_what_installed_it() -> None:
+    old, new = (frozenset(one.trace for one in side.attempts) for side in (cell(BEFORE, 4), cell(AFTER, 4, NEW)))
+    plain = words(report())[0]
+    for used, flag in (
+        (old, "the evaluation of the incumbent is one that installed it"),
+        (new, "the evaluation of the candidate is one that installed it"),
+        (old | new, "the evaluation of the incumbent and that of the candidate are ones that installed them"),
+    ):
+        made = report(used=used)
+        assert words(made)[0] == f"{plain}; {flag}"
+        assert (made.reused, made.candidate.reused) == (sorted(old & used), sorted(new & used) or None)
+        # the incumbent's stand in the report alone, as they always did
+        assert "reused" not in made.model_dump(mode="json")["incumbent"]
+        assert sum("are those that installed it" in line for line in words(made)) == len(used) // 48
+    # an empty list would be another digest than that of a report of before
+    assert not {"reused", "retracted"} & report().model_dump(mode="json")["candidate"].keys()
+
+
+def retracted(*statuses: str, replaced: int = 0) -> list[str]:
+    """Return what a report says of retracted attempts, of which so many have a number that others have as well."""
+    gone = [
+        one._replace(status=status, attempt=at if at < replaced else None, trace=digest.of([status, at]))
+        for at, status in enumerate(statuses)
+        for one in attempts({"desk/00": 0}, 1, NEW)
+    ]
+    made = stored(
+        compare(
+            cell(BEFORE, 4),
+            Cell.of(cell(AFTER, 4, NEW).pair, attempts(AFTER, 4, NEW), retracted=gone),
+            Terms(Half.HARNESS),
+        )
+    )
+    return [line for line in words(made) if "retracted" in line]
+
+
+def test_words_say_how_what_was_retracted_had_ended_and_whether_others_stand_in_its_place() -> None:
+    assert retracted() == []
+    assert retracted("failure") == ["1 attempt of the candidate was retracted (1 failure)"]
+    assert retracted("failure", "failure", replaced=2) == [
+        "2 attempts of the candidate were retracted (2 failures) and others stand in their place"
+    ]
+    (said,) = retracted("success", "failure", "error", "unknown", "unknown", replaced=1)
+    assert said.endswith("(1 success, 1 failure, 1 error, 2 without a verdict) and others stand in the place of 1")
+
+
 def test_a_noise_floor_of_none_but_settled_tasks_is_not_told_as_a_fact() -> None:
     settled = {task: 4 * (number % 2) for number, task in enumerate(BEFORE)}
     lines = words(stored(compare(cell(settled, 4), cell(AFTER, 4, NEW), Terms(Half.HARNESS))))
