@@ -21,7 +21,7 @@ from tracemark.model.gate import GateReport
 from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, write_version
-from .evaluated import ALL, TASKS, Bench, run, runs
+from .evaluated import ALL, HALF, TASKS, Bench, run, runs
 
 
 def answered(bench: Bench, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -373,6 +373,40 @@ def test_traces_whose_content_contradicts_their_harness_are_not_of_the_pair(
 def test_attempts_of_several_revisions_are_no_pair(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     found = refusals(bench, capsys, "harness", "--candidate", "desk_b", "--model", "m")
     assert "model revision differs in 16" in found["not-the-pair"]["message"]
+
+
+def test_a_model_without_a_revision_is_compared_with_each_that_came_of_it(bench: Bench) -> None:
+    bench.evaluate("desk_a", "q", HALF)
+    accepted_pair.accept_model(bench.root, "q", "the base", CLOCK)
+    bench.evaluate("desk_a", "q@ft1", {**HALF, "e-0": 1})
+    first = gating.gate_model(bench.root, "q@ft1")
+    assert (first.verdict, len(first.report["incumbent"]["traces"]), first.findings) == ("reject", 16, ())
+    bench.evaluate("desk_a", "q@ft2", ALL)
+    second = gating.gate_model(bench.root, "q@ft2")
+    assert (second.verdict, second.report["incumbent"]["traces"]) == ("accept", first.report["incumbent"]["traces"])
+    assert set(second.report["candidate"]["traces"]) == set(bench.traces("desk_a", "q@ft2"))
+    # what is neither side's is told, and was a candidate
+    (told,) = second.findings
+    assert told.code == "evaluation-set-aside"
+    assert "of another revision" in told.message
+    assert second.report["candidates"] == first.report["candidates"] + 1
+    assert gating.gate_model(bench.root, "q@ft3").report["refusals"][0]["reason"] == "nothing-to-compare"
+    # and the other way round, without the candidate being warned of for the traces of the incumbent
+    accepted_pair.accept_model(bench.root, "q@ft2", "better", CLOCK)
+    back = gating.gate_model(bench.root, "q")
+    assert (back.verdict, back.report["candidate"]["traces"]) == ("reject", first.report["incumbent"]["traces"])
+    assert set(back.report["incumbent"]["traces"]) == set(bench.traces("desk_a", "q@ft2"))
+    assert [one.code for one in back.findings] == ["evaluation-set-aside"]
+
+
+def test_a_name_alone_means_the_revision_that_the_other_side_does_not_claim(bench: Bench) -> None:
+    accepted_pair.accept_model(bench.root, "m", "the base", CLOCK)
+    found = gating.gate_model(bench.root, "m@2")
+    assert (found.verdict, found.report["incumbent"]["model"]["revision"]) == ("accept", "1")
+    assert [one.code for one in found.findings] == []
+    attributed = gating.gate_attribute(bench.root, "desk_b", "m@2")
+    assert attributed.report["refusals"] == []
+    assert [one["model"]["revision"] for one in attributed.report["cells"]] == ["1", "1", "2", "2"]
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ from tracemark.store.store import Store
 _SHOWN = 5
 
 _UNNAMED = "of no named model or revision"
+_REVISED = "of another revision, and the name alone means those of none here"
 _SPENT = "those that installed the pair, and others were made since"
 
 LEFT_OUT = {
@@ -50,6 +51,7 @@ LEFT_OUT = {
     "mixed": "evaluation-left-out",
     "no whole run": "evaluation-left-out",
     _UNNAMED: "evaluation-left-out",
+    _REVISED: "evaluation-set-aside",
     _SPENT: "evaluation-set-aside",
 }
 """Why a trace is not counted, in the order in which reasons are looked for, with the code of the finding."""
@@ -63,14 +65,28 @@ class AskedModel(NamedTuple):
     claimed: Model | None = None
     """What is known of it, where the ledger accepted it; None when only the label says which is meant."""
 
+    beside: str | None = None
+    """The label of the model that it is compared with; None when there is none."""
+    plain: bool = False
+    """Whether the label, a name alone, means the traces that name no revision, and no others."""
+
     def means(self, row: TraceRow) -> bool:
-        """Return whether a trace was made by this model, by name and, where the label has one, by revision."""
-        return self.label in (row.model, row.model_label)
+        """Return whether a trace was made by this model, by name and, where the label has one, by revision.
+
+        What the other side of the comparison claims by its revision is not of a name alone.
+        """
+        if row.model_label == self.label:
+            return True
+        return row.model == self.label and not self.plain and row.model_label != self.beside
 
     def may_mean(self, row: TraceRow) -> bool:
         """Return whether a trace may be of this model, and does not say so: it names none, or not its revision."""
         name = self.claimed.name if self.claimed is not None else named_model(self.label).name
-        return row.model is None or (row.model == name and row.revision is None)
+        return row.model is None or (row.model == name and row.model_label == name != self.beside)
+
+    def passes_over(self, row: TraceRow) -> bool:
+        """Return whether a trace is of a revision of this name that neither side of the comparison claims."""
+        return row.model == self.label and not self.means(row) and row.model_label != self.beside
 
 
 def accepted_model(corpus: Corpus) -> AskedModel | None:
@@ -136,8 +152,9 @@ class Evaluations:
                 else:
                     left.setdefault(reason, []).append(state.trace_id)
                     gone += [state] if state.retracted and was_tried(state) else []
-            elif reason is None and model.may_mean(state.row):
-                left.setdefault(_UNNAMED, []).append(state.trace_id)
+            elif reason is None and (model.may_mean(state.row) or model.passes_over(state.row)):
+                why = _UNNAMED if model.may_mean(state.row) else _REVISED
+                left.setdefault(why, []).append(state.trace_id)
         for row in (state.row for state in states):
             self._domains.setdefault(str(qualified(row.task, row.domain)), set()).add(row.domain or "")
         made = tuple(self._attempts(states, fingerprint))
@@ -152,6 +169,21 @@ class Evaluations:
         cell = Cell.of(pair, attempts, components, map(_retracted, gone))
         self._note_replaced(cell, f"{self._corpus.name_of(fingerprint) or fingerprint} with {model.label}")
         return cell
+
+    def beside(self, model: AskedModel, other: str) -> AskedModel:
+        """Return a model as it is meant where it is compared with another: each trace is of the more specific claim.
+
+        A name alone means whatever revision traces name. Beside a revision of that name it does not mean that one, and
+        where traces name no revision it means these alone: else a model without a revision, which is one that was not
+        trained further, could not be compared with what became of it.
+
+        Args:
+            model: the model.
+            other: the label of the other.
+        """
+        counted = (state.row for state in self.states if why_left_out(state) is None)
+        plain = other.startswith(f"{model.label}@") and any(row.model_label == model.label for row in counted)
+        return model._replace(beside=other, plain=plain)
 
     @property
     def collided(self) -> dict[str, list[str]]:

@@ -166,8 +166,8 @@ def gate_attribute(root: Path, harness: str, model: str, out: Path | None = None
     corpus = Corpus(root)
     with judging(corpus, out) as store:
         old, incumbent = require_pair(corpus)
-        new, asked = corpus.resolve(harness), AskedModel(model)
-        found = Evaluations(corpus, store)
+        new, found = corpus.resolve(harness), Evaluations(corpus, store)
+        asked, incumbent = found.beside(AskedModel(model), incumbent.label), found.beside(incumbent, model)
         cells = Four(
             found.cell(old, incumbent),
             found.cell(new.fingerprint, incumbent),
@@ -224,8 +224,9 @@ def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
     """Compare a model with the accepted one; see `gate_model`."""
     accepted, asked = require_pair(corpus)
     found = Evaluations(corpus, store)
+    other, asked = found.beside(AskedModel(candidate), asked.label), found.beside(asked, candidate)
     incumbent = found.cell(accepted, asked)
-    cell = found.cell(accepted, AskedModel(candidate))
+    cell = found.cell(accepted, other)
     number = max(1, found.candidates(accepted, asked))
     terms, notes = _terms(corpus, store, Half.MODEL, found, number)
     comparison = _compared(corpus, found, Sides(incumbent, cell), terms)
