@@ -104,6 +104,14 @@ def test_a_retracted_trace_is_in_no_group_and_confirms_nothing(shop: Shop) -> No
     assert group["open"]["prompt_templates"] == "1 text, not confirmed by a second task"
 
 
+def test_a_claim_that_the_content_refutes_strengthens_no_stored_trace(shop: Shop) -> None:
+    runs = [document("x-0", extra="Be brief."), document("x-1")]
+    shop.ingest(runs, None, "foreign")
+    told = [shop.ingest(runs, "desk_a", "foreign") for _ in range(2)]
+    assert [(one.strengthened, one.duplicates, one.contradicted) for one in told] == [(1, 1, 1), (0, 2, 1)]
+    assert told[0].harnesses == {"desk_a": 1}
+
+
 def test_a_trace_whose_claim_is_refuted_is_a_foreign_one(shop: Shop) -> None:
     shop.ingest([document("f-1", extra="Other."), document("f-2", extra="Other.")], harness="desk_a", name="wrong")
     [group] = groups(shop)

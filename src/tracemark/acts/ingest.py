@@ -81,7 +81,7 @@ class IngestReport(Report):
     ingested: int
     """Records that stored a trace for the first time; this and the six members that follow add up to all records."""
     duplicates: int
-    """Records of known traces that say nothing new of them."""
+    """Records of known traces that say nothing new of them, or only name a harness that the content refutes."""
     strengthened: int
     """Records of known traces that say more of them."""
     disputing: int

@@ -42,7 +42,7 @@ from tracemark.store.draft import DraftWriter, SegmentDraft
 from tracemark.store.inheriting import inheriting
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Decisions
-from tracemark.store.state import Statement, is_claim, join, names_another
+from tracemark.store.state import Statement, is_claim, is_refuted, join, names_another
 from tracemark.store.store import Store
 
 
@@ -248,7 +248,11 @@ class Known:
         silent = statement.harness is None or entry.decided
         halves = [] if silent else [statement._replace(run=None, outcome=None)]
         halves.append(statement._replace(harness=None))
-        effects = {add_statement(said, half, row.trace_id, settled, unsaid(said, half)) for half in halves}
+        effects = set()
+        for half in halves:
+            effect = add_statement(said, half, row.trace_id, settled, unsaid(said, half))
+            # what the content refutes makes nothing better known: it is stated, and counted as contradicted
+            effects.add("nothing" if effect == "strengthens" and is_refuted(half) else effect)
         named = {"contests": "disputing", "strengthens": "strengthened", "nothing": "duplicates"}
         return next(word for effect, word in named.items() if effect in effects)
 
