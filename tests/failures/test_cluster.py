@@ -36,6 +36,22 @@ SIGHTINGS = st.lists(
 )
 
 
+VARIED = st.lists(
+    st.builds(
+        Sighting,
+        st.text("abcdef0123456789", min_size=4, max_size=4),
+        st.just("tm1:a"),
+        st.just("bash"),
+        st.sampled_from([f"line {number}" for number in range(12)]),
+        st.just("d/t"),
+        st.none(),
+    ),
+    max_size=30,
+    unique_by=lambda seen: seen.trace,
+)
+"""Sightings of so many clusters that parts of them leave some out."""
+
+
 def counted(sightings: list[Sighting], limit: int = 1_000) -> Clusters:
     found = Clusters(limit)
     for seen in sightings:
@@ -95,6 +111,37 @@ class TestMerging:
         pieces = [counted(shuffled[number::parts], limit) for number in range(parts)]
         chance.shuffle(pieces)
         assert reduce(Clusters.merge, pieces) == whole
+
+    @given(VARIED, st.randoms(use_true_random=False), st.integers(1, 5), st.integers(1, 6))
+    def test_parts_that_each_left_clusters_out_give_the_same_in_any_order(
+        self, sightings: list[Sighting], chance: random.Random, parts: int, limit: int
+    ) -> None:
+        whole = counted(sightings, limit)
+        pieces: list[list[Sighting]] = [[] for _ in range(parts)]
+        for one in sightings:
+            chance.choice(pieces).append(one)
+        together = Clusters(limit)
+        for piece in chance.sample(pieces, parts):
+            together.take(counted(piece, limit))
+        assert together == whole
+        # what was left out stays so, also where it is counted later
+        more = counted([seen(number, line=f"late {number % 9}") for number in range(20)], limit)
+        for clusters in (together, whole):
+            clusters.take(more)
+        assert together == whole
+
+    @pytest.mark.parametrize("swapped", [False, True])
+    def test_of_two_bounds_the_smaller_one_holds(self, swapped: bool) -> None:
+        lines = sorted((f"line {number}" for number in range(12)), key=lambda line: cluster_id("tm1:a", "bash", line))
+        # one part saw many of small ids, so that it left out what the other, which saw large ones alone, has kept
+        small = counted([seen(number, line=line) for number, line in enumerate(lines[:6])], 2)
+        large = counted([seen(100 + number, line=line) for number, line in enumerate(lines[1:])], 2)
+        together = Clusters(2)
+        for part in (small, large) if swapped else (large, small):
+            together.take(part)
+        assert [cluster.masked for cluster in sorted(together, key=lambda one: one.id)] == lines[:2]
+        assert {cluster.masked: cluster.traces for cluster in together} == {lines[0]: 1, lines[1]: 2}
+        assert together.left_out == 14
 
     @given(SIGHTINGS, st.integers(0, 24), st.integers(0, 24), st.sampled_from([1, 2, 1_000]))
     def test_it_is_associative_and_commutative(self, sightings: list[Sighting], one: int, two: int, limit: int) -> None:

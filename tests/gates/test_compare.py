@@ -226,7 +226,10 @@ def test_the_cost_must_not_be_above() -> None:
 
 def test_named_tasks_must_not_go_down() -> None:
     before, after = {"desk/a": 2, "shop/a": 2, "desk/b": 1}, {"desk/a": 3, "shop/a": 1, "desk/b": 4}
-    assert conditions(before, after, no_regression=("desk/a", "desk/b"))[0].met
+    (found,) = conditions(before, after, no_regression=("desk/a", "desk/b"))
+    assert (found.met, found.reason) == (True, "no score of 2 named tasks went down")
+    (found,) = conditions(before, after, no_regression=("b",))
+    assert (found.met, found.reason) == (True, "the score of the one named task did not go down")
     (found,) = conditions(before, after, no_regression=("a",))
     assert (found.met, found.reason) == (False, "the score went down at 'shop/a'")
     (found,) = conditions(before, after, no_regression=("desk/a", "desk/z"))

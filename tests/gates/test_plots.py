@@ -8,7 +8,7 @@ import pytest
 
 from tracemark.errors import UsageError
 from tracemark.gates.compare import compare
-from tracemark.gates.plots import plots
+from tracemark.gates.plots import RESERVED, plots
 from tracemark.gates.report import stored
 from tracemark.gates.terms import Half, Terms
 from tracemark.model.gate import GateReport
@@ -77,6 +77,13 @@ def test_reports_of_two_accepted_pairs_are_refused() -> None:
         plots({"a": report(AFTER), "b": other})
 
 
-def test_no_candidate_takes_the_column_of_the_accepted_pair() -> None:
-    with pytest.raises(UsageError, match="cannot be called accepted"):
-        plots({"accepted": report(AFTER)})
+@pytest.mark.parametrize("name", ["accepted", "k", "cost_per_success", "gate", "tasks"])
+def test_no_candidate_takes_a_column_that_is_there(name: str) -> None:
+    with pytest.raises(UsageError, match=f"cannot be called {name}: that is a column of the plots") as stopped:
+        plots({"better": report(AFTER), name: report(BEFORE, THIRD)})
+    assert stopped.value.hint == "give its report another name"
+
+
+def test_every_column_that_is_no_candidates_is_reserved() -> None:
+    columns = {column for rows in plots({"better": report(AFTER)}).values() for row in rows for column in row}
+    assert columns - {"better"} == set(RESERVED)

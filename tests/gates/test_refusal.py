@@ -11,7 +11,7 @@ from tests.gates.evaluations import BASE, GRADER, NEW, OLD, TUNED, attempts, cel
 from tracemark.gates.against import refusals
 from tracemark.gates.cell import Cell, Model, Pair
 from tracemark.gates.coverage import coverage_refusals, wanted
-from tracemark.gates.refusal import Reason, Refusal, Rerun, named
+from tracemark.gates.refusal import Reason, Refusal, Rerun, digits, named
 from tracemark.gates.terms import Half, Terms
 
 EACH = {"desk/a": 1, "desk/b": 2, "shop/a": 3}
@@ -418,3 +418,11 @@ def test_how_many_attempts_are_wanted_is_what_most_tasks_have() -> None:
     assert wanted((INCUMBENT, cell(EACH, 2, NEW)), Terms(Half.HARNESS)) == 4
     assert wanted((of([]), of([])), Terms(Half.HARNESS)) == 1
     assert wanted((INCUMBENT, CANDIDATE), Terms(Half.HARNESS, attempts=7)) == 7
+
+
+def test_tasks_and_traces_are_named_in_order_and_by_their_first_few() -> None:
+    assert named(["c", "a", "b"]) == "'a', 'b', 'c'"
+    assert named([f"t-{number}" for number in reversed(range(7))]) == "'t-0', 't-1', 't-2', 't-3', 't-4' and 2 more"
+    ids = [character * 64 for character in "fedcba9"]
+    assert digits(ids[:2]) == f"{'e' * 12}, {'f' * 12}"
+    assert digits(ids) == f"{', '.join(one * 12 for one in '9abcd')} and 2 more"

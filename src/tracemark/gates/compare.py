@@ -306,7 +306,10 @@ def _no_regression(names: tuple[str, ...], before: Mapping[str, Counts], after: 
     if unknown:
         reasons.append(f"the evaluation has no task {named(unknown)}")
     watched = len({task for found in tasks.values() for task in found})
-    return Met("no-regression", not reasons, "; ".join(reasons) or f"no score of {watched} named tasks went down")
+    kept = f"no score of {watched} named tasks went down"
+    if watched == 1:
+        kept = "the score of the one named task did not go down"
+    return Met("no-regression", not reasons, "; ".join(reasons) or kept)
 
 
 def _reliable(k: int, before: Mapping[str, Counts], after: Mapping[str, Counts]) -> Met:

@@ -33,6 +33,9 @@ COST = "cost"
 CHANGES = "changes"
 """Name of the plot of the tasks that went up and down."""
 
+RESERVED = (ACCEPTED, "k", "cost_per_success", "gate", "tasks")
+"""Columns of the plots that are there whatever the candidates are called."""
+
 Rows = list[dict[str, Any]]
 """The rows of one plot."""
 
@@ -46,13 +49,17 @@ def plots(reports: Mapping[str, GateReport]) -> dict[str, Rows]:
     """Return the rows of every plot, by its name.
 
     Args:
-        reports: the reports by the names of their candidates, which become columns, so none is called `accepted`.
+        reports: the reports by the names of their candidates, which become columns, so none has the name of one that
+            is there (`RESERVED`).
 
     Raises:
-        UsageError: when they are not of one accepted pair, so that one column cannot show it.
+        UsageError: when they are not of one accepted pair, so that one column cannot show it; when one has a name that
+            is reserved.
     """
-    if ACCEPTED in reports:
-        raise UsageError(f"a candidate cannot be called {ACCEPTED}", hint="name its report otherwise")
+    for name in RESERVED:
+        if name in reports:
+            hint = "give its report another name"
+            raise UsageError(f"a candidate cannot be called {name}: that is a column of the plots", hint=hint)
     measured = [_Measured(name, report.measured) for name, report in reports.items() if report.measured is not None]
     incumbents = {report.incumbent.digest for report in reports.values() if report.measured is not None}
     if len(incumbents) > 1:
