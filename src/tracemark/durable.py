@@ -295,21 +295,24 @@ def remove_leftovers(parent: Path) -> list[str]:
 
 
 @contextmanager
-def lock(path: Path, *, blocking: bool = False, longest: float = _LONGEST_WAIT) -> Iterator[None]:
-    """Hold an exclusive lock on the file `path` (created when missing) for the time of a `with` block.
+def lock(path: Path, *, blocking: bool = False, longest: float = _LONGEST_WAIT, create: bool = True) -> Iterator[None]:
+    """Hold an exclusive lock on the file `path` for the time of a `with` block.
 
     Args:
         path: the lock file; its content is nothing.
         blocking: wait for the present holder, as long as `longest_wait` says, instead of raising at once. After a
             second the logger `tracemark` says so, once: on standard error, unless somebody set logging up.
         longest: how many seconds to wait where nobody said; `math.inf` for a lock that its holder may need for long.
+        create: make the file when it is missing.
 
     Raises:
+        FileNotFoundError: when the file is missing and not to be made, or its folder is.
         LockedError: when another process (or another `with` block) holds it, and still does when we have waited.
         IrregularFileError: when something stands there that cannot be locked.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
+        made = os.O_CREAT if create else 0
+        descriptor = os.open(path, os.O_RDWR | made | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
     except OSError as error:
         if error.errno not in _NO_LOCK:
             raise

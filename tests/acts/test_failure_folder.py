@@ -5,13 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracemark.acts import failure_export, folder_swap
+from tracemark.acts import failure_export, failure_folder, folder_swap
 from tracemark.errors import UsageError
+from tracemark.model.failure_log import FailureLog
 
 from .conftest import Shop
 from .failed_runs import clusters, content, export, failed, manifest, reject, rows, shop_of_failures
@@ -180,3 +184,38 @@ def test_what_comes_in_while_the_log_is_put_in_its_place_is_kept(
     assert kept.name in str(refused.value.hint)
     assert content(kept / "new") == before | {"clusters/notes.md": b"mine"}
     assert content(folder) == before
+
+
+def test_what_a_killed_export_kept_is_told_by_the_next_one(failures: Shop) -> None:
+    export(failures)
+    folder = failures.root / "failures"
+    before = content(folder)
+    work = failures.root / ".failures.somebody.tmp"
+    shutil.copytree(folder, work / "new")
+    (work / "new" / "clusters" / "notes.md").write_text("mine")
+    (work / "lock").touch()
+    with pytest.raises(UsageError, match=r"in its place, but .*: clusters/notes\.md") as refused:
+        export(failures)
+    assert "failures.kept-somebody" in str(refused.value.hint)
+    assert content(failures.root / "failures.kept-somebody" / "new") == before | {"clusters/notes.md": b"mine"}
+    assert content(folder) == before
+    export(failures)
+
+
+def test_what_an_export_that_is_killed_has_half_written_is_its_own(failures: Shop) -> None:
+    export(failures)
+    folder = failures.root / "failures"
+    child = os.fork()
+    if not child:
+
+        def die(event: str, arguments: tuple[Any, ...]) -> None:
+            if event == "os.rename" and "manifest.json" in str(arguments[0]):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(die)
+        with suppress(BaseException):
+            failure_folder.put(folder, folder, FailureLog.model_construct())
+        os._exit(0)
+    os.waitpid(child, 0)
+    export(failures)
+    assert sorted(path.name for path in failures.root.glob("*failures*")) == ["failures"]

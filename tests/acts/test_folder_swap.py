@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,12 +55,34 @@ for step in range(1000):
 """
 """Replaces a folder again and again, each time killed one step later, until nothing is left to be killed at."""
 
+AT_ONCE = """
+import os, sys
+from pathlib import Path
+from tracemark.acts import folder_swap
+
+target, text = Path(sys.argv[1]), sys.argv[2]
+os.sync = lambda: None
+
+def fill(folder):
+    for name in ("own-1", "own/own-2", "own-3"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+strange = lambda folder: (path.name for path in folder.rglob("*") if not path.name.startswith("own"))
+real = folder_swap._exchanged
+for number in range(120):
+    folder_swap._exchanged = real if number % 2 else lambda one, other: False
+    kept = folder_swap.replace(target, fill, lambda: None, strange)
+    assert kept == (), kept
+"""
+"""Replaces a folder several hundred times; as often as it is started at once, by so many processes."""
+
 
 def strange(folder: Path) -> Iterator[str]:
     return (path.name for path in folder.rglob("*") if not path.name.startswith("own"))
 
 
-def fill_with(text: str) -> folder_swap.Callable[[Path], None]:
+def fill_with(text: str) -> Callable[[Path], None]:
     def fill(folder: Path) -> None:
         for name in ("own-1", "own/own-2", "own-3"):
             (folder / name).parent.mkdir(exist_ok=True)
@@ -75,7 +99,7 @@ def whole(text: str) -> dict[str, str]:
     return dict.fromkeys(("own-1", "own/own-2", "own-3"), text)
 
 
-def replace(target: Path, text: str) -> Path | None:
+def replace(target: Path, text: str) -> tuple[Path, ...]:
     return folder_swap.replace(target, fill_with(text), lambda: None, strange)
 
 
@@ -97,13 +121,12 @@ def test_a_kill_before_any_step_leaves_the_earlier_folder_or_the_new_one(
             left = held(target)
         assert left in (old, whole("new"))
         found.append(left)
-        notes = base / ".log.mine.tmp" / "notes"
+        notes = base / ".log.mymymine.tmp" / "notes"
         notes.parent.mkdir()
         notes.write_text("nobody's business")
-        assert replace(target, "last") is None
+        assert replace(target, "last") == ()
         assert held(target) == whole("last")
-        # what has a lock and no folder may be another one that has just begun
-        assert {name for path in base.glob(".log.[!m]*.tmp") for name in held(path)} <= {"lock"}
+        assert sorted(path.name for path in base.iterdir()) == [notes.parent.name, "log"]
         assert notes.exists()
     assert (found[0], found[-1]) == (old, whole("new"))
     assert len(found) > 10
@@ -122,8 +145,7 @@ def test_what_comes_in_at_the_last_moment_is_kept(
         return exchanges and real(one, other)
 
     monkeypatch.setattr(folder_swap, "_exchanged", late)
-    kept = replace(target, "new")
-    assert kept is not None
+    (kept,) = replace(target, "new")
     assert kept.name.startswith("log.kept-")
     assert held(target) == whole("new")
     (earlier,) = [path for path in kept.iterdir() if path.is_dir()]
@@ -143,21 +165,20 @@ def test_what_comes_in_while_the_earlier_folder_is_removed_is_kept(
         real(path, missing_ok=missing_ok)
 
     monkeypatch.setattr(Path, "unlink", late)
-    kept = replace(target, "new")
-    assert kept is not None
+    (kept,) = replace(target, "new")
     assert held(kept)["new/own/notes"] == "mine"
     assert held(target) == whole("new")
 
 
 def test_what_a_living_process_is_at_is_left_alone(tmp_path: Path) -> None:
     target = tmp_path / "log"
-    work = tmp_path / ".log.other.tmp"
+    work = tmp_path / ".log.another1.tmp"
     (work / "new").mkdir(parents=True)
     (work / "new" / "own-1").write_text("half")
     with lock(work / "lock"):
-        assert replace(target, "new") is None
+        assert replace(target, "new") == ()
         assert (work / "new" / "own-1").read_text() == "half"
-    assert replace(target, "newer") is None
+    assert replace(target, "newer") == ()
     assert not work.exists()
 
 
@@ -171,7 +192,7 @@ def test_one_that_was_quicker_is_replaced_as_a_whole(tmp_path: Path, monkeypatch
         return real(path, other)
 
     monkeypatch.setattr(Path, "rename", late)
-    assert replace(target, "mine") is None
+    assert replace(target, "mine") == ()
     assert held(target) == whole("mine")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log"]
 
@@ -190,6 +211,147 @@ def test_what_must_stay_stays_and_nothing_is_left_behind(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log"]
     replace(target, "new")
     assert target.stat().st_mode & 0o777 == 0o750
+
+
+def test_what_a_kill_left_is_kept_and_told_by_the_next_one(tmp_path: Path) -> None:
+    target = tmp_path / "log"
+    replace(target, "old")
+    work = tmp_path / ".log.somebody.tmp"
+    fill_with("older")(_made(_made(work) / "new"))
+    (work / "new" / "notes").write_text("mine")
+    (work / "lock").touch()
+
+    def check() -> None:
+        raise PermissionError(1, "no")
+
+    with pytest.raises(PermissionError):
+        folder_swap.replace(target, fill_with("new"), check, strange)
+    assert (work / "new" / "notes").exists()
+    assert replace(target, "new") == (tmp_path / "log.kept-somebody",)
+    assert held(tmp_path / "log.kept-somebody")["new/notes"] == "mine"
+    assert held(target) == whole("new")
+    assert replace(target, "newer") == ()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "log.kept-somebody"]
+
+
+def test_what_another_folder_of_a_longer_name_left_is_not_ours(tmp_path: Path) -> None:
+    work = tmp_path / ".log.old.somebody.tmp"
+    fill_with("the old log")(_made(_made(work) / "earlier-0"))
+    (work / "lock").touch()
+    replace(tmp_path / "log", "new")
+    assert held(tmp_path / "log") == whole("new")
+    assert held(work / "earlier-0") == whole("the old log")
+    replace(tmp_path / "log.old", "new")
+    assert not work.exists()
+
+
+def test_nothing_is_removed_through_a_link(tmp_path: Path) -> None:
+    far = _made(tmp_path / "far")
+    fill_with("mine")(_made(far / "new"))
+    (far / "lock").touch()
+    (tmp_path / ".log.somebody.tmp").symlink_to(far)
+    assert replace(tmp_path / "log", "new") == ()
+    assert held(far / "new") == whole("mine")
+    assert (tmp_path / ".log.somebody.tmp").is_symlink()
+
+
+@pytest.mark.parametrize("moment", ["before", "behind"])
+def test_one_that_is_taken_for_dead_before_it_is_locked_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    target, real, once = tmp_path / "log", folder_swap.lock, iter([True])
+
+    def late(path: Path, **options: bool) -> AbstractContextManager[None]:
+        if next(once, False):
+            if moment == "behind":
+                path.touch()
+            folder_swap._tidy(target, strange)
+            assert not path.parent.exists()
+        return real(path, **options)
+
+    monkeypatch.setattr(folder_swap, "lock", late)
+    assert replace(target, "new") == ()
+    assert held(target) == whole("new")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log"]
+
+
+def test_one_whose_lock_another_holds_for_a_moment_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, real, begun = tmp_path / "log", folder_swap.lock, []
+
+    @contextmanager
+    def late(path: Path, **options: bool) -> Iterator[None]:
+        begun.append(path)
+        with real(path) if len(begun) == 1 else nullcontext(), real(path, **options):
+            yield
+
+    monkeypatch.setattr(folder_swap, "lock", late)
+    assert replace(target, "new") == ()
+    assert held(target) == whole("new")
+    assert len({path.parent for path in begun}) == 2
+
+
+@pytest.mark.parametrize("moment", ["before", "behind"])
+def test_what_its_owner_removes_meanwhile_is_let_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    real, work = folder_swap.lock, _made(tmp_path / ".log.another1.tmp")
+    (work / "lock").touch()
+
+    @contextmanager
+    def late(path: Path, **options: bool) -> Iterator[None]:
+        if path.parent == work and moment == "before":
+            path.unlink(missing_ok=True)
+        with real(path, **options):
+            if path.parent == work:
+                path.unlink()
+            yield
+
+    monkeypatch.setattr(folder_swap, "lock", late)
+    assert replace(tmp_path / "log", "new") == ()
+    assert list(work.iterdir()) == []
+
+
+def test_a_name_that_another_takes_first_is_not_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, real = tmp_path / "log", Path.rename
+    work = _made(tmp_path / ".log.somebody.tmp")
+    fill_with("old")(_made(work / "earlier-0"))
+    (work / "lock").touch()
+
+    def late(path: Path, other: Path) -> Path:
+        if path.name == "earlier-0":
+            fill_with("theirs")(_made(target))
+        return real(path, other)
+
+    monkeypatch.setattr(Path, "rename", late)
+    assert replace(target, "mine") == ()
+    assert held(target) == whole("mine")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log"]
+
+
+def test_two_that_replace_one_folder_at_once_are_not_in_each_others_way(tmp_path: Path) -> None:
+    target = tmp_path / "log"
+    ran = [subprocess.Popen([sys.executable, "-c", AT_ONCE, str(target), text]) for text in ("one", "two")]
+    assert [process.wait() for process in ran] == [0, 0]
+    assert held(target) in (whole("one"), whole("two"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log"]
+
+
+def test_all_is_on_disk_before_it_has_its_name_and_the_name_before_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, calls = tmp_path / "log", []
+
+    def told(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*asked: Any) -> Any:
+            calls.append((name, target.exists()))
+            return function(*asked)
+
+        return call
+
+    monkeypatch.setattr("os.sync", told("sync", lambda: None))
+    monkeypatch.setattr(folder_swap, "sync_folder", told("sync_folder", folder_swap.sync_folder))
+    folder_swap.replace(target, told("fill", fill_with("new")), lambda: None, strange)
+    assert calls == [("fill", False), ("sync", False), ("sync_folder", True)]
 
 
 def _made(folder: Path) -> Path:

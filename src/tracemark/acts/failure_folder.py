@@ -3,7 +3,8 @@
 Invariants:
 - a log is put in its place as a whole (`folder_swap`), so what lies there is of one log, whoever writes there and
   whatever kills it; a folder without a manifest is no log's;
-- what no log writes is never replaced or removed, what came into the folder while the log was made neither.
+- what no log writes is never replaced or removed, what came into the folder while the log was made neither; whoever
+  finds it kept, because they put a log there or because an earlier command was killed at that, is told.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from pathlib import Path
 
 from tracemark import digest
 from tracemark.acts.failure_job import FAILURES, FILES
-from tracemark.acts.folder_swap import replace
-from tracemark.durable import make_folder, read_regular, write_atomic
+from tracemark.acts.folder_swap import LOCK, replace
+from tracemark.durable import make_folder, read_regular
 from tracemark.errors import IrregularFileError, UsageError
 from tracemark.model.failure_log import FORMAT, FailureLog
 
@@ -108,7 +109,8 @@ def put(staged: Path, out: Path, manifest: FailureLog) -> None:
 
     def fill(new: Path) -> None:
         shutil.copytree(staged, new, copy_function=shutil.copyfile, dirs_exist_ok=True)
-        write_atomic(new / NAME, encode(manifest))
+        # the folder has its name only when all of it is on disk
+        (new / NAME).write_bytes(encode(manifest))
 
     # a link stays one: what it leads to is replaced
     place = Path(os.path.realpath(out))
@@ -119,12 +121,13 @@ def put(staged: Path, out: Path, manifest: FailureLog) -> None:
             raise
         message = f"the folder cannot be replaced: {error.strerror}"
         raise UsageError(message, where=str(out), hint="name a folder in it, or a new one") from None
-    if kept is not None:
-        found = sorted(name for earlier in kept.iterdir() if earlier.is_dir() for name in _strange(earlier))
+    if kept:
+        found = sorted({name for folder in kept for name in _kept(folder)})
+        names = ", ".join(sorted(folder.name for folder in kept))
         raise UsageError(
-            f"the log is in its place, but something else came into the folder meanwhile: {_few(found)}",
+            f"the log is in its place, but something else came into the folder while one was put there: {_few(found)}",
             where=str(out),
-            hint=f"nothing of it was removed: it is in {kept.name}, beside the log, with the earlier one",
+            hint=f"nothing of it was removed: it is in {names}, beside the log, with the earlier one",
         )
 
 
@@ -144,6 +147,15 @@ def _strange(folder: Path) -> Iterator[str]:
             if link or not (_FOLDER if name in inner else _OWN).fullmatch(whole):
                 yield whole
         inner[:] = [name for name in inner if _FOLDER.fullmatch((place / name).as_posix())]
+
+
+def _kept(folder: Path) -> Iterator[str]:
+    """Give what is somebody else's in a folder that was kept."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            yield from _strange(path)
+        elif path.name != LOCK:
+            yield path.name
 
 
 def _works_in(folder: Path) -> bool:

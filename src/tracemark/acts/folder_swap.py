@@ -5,9 +5,10 @@ Invariants:
   Where a system cannot exchange two names at once, there is a moment in which neither has the name; the next
   replacement gives it back to the earlier one;
 - the earlier folder is removed file by file, and only the files that its owner calls its own. What came into it
-  meanwhile stays, beside the new folder, and the caller is told;
+  meanwhile stays, beside the new folder, and the caller is told; after a kill the caller of the next replacement is;
 - no lock is needed for this: of two that replace one folder at once the later one stays, whole, whatever corpora they
-  come from. A lock only tells the work of a living process from what a dead one left.
+  come from. A lock only tells the work of a living process from what a dead one left. As a folder has its name before
+  it can be locked, who makes one sees whether somebody took it for a dead one's meanwhile, and makes another.
 """
 
 from __future__ import annotations
@@ -15,19 +16,25 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from tracemark.durable import is_there, lock, make_folder, sync_folder
 from tracemark.errors import LockedError
 
-_LOCK = "lock"
+LOCK = "lock"
+"""What lies in a folder that is kept beside what was in place."""
+
 _NEW = "new"
 _EARLIER = "earlier"
+_SUFFIX = ".tmp"
+# what tempfile puts between prefix and suffix
+_LETTERS = "[a-z0-9_]{8}"
 _AT_WORKING_FOLDER = -100
 _EXCHANGE = 2
 _CANNOT_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
@@ -37,7 +44,9 @@ Strange = Callable[[Path], Iterator[str]]
 """Gives what lies in a folder and is not its owner's, by its name."""
 
 
-def replace(target: Path, fill: Callable[[Path], None], check: Callable[[], None], strange: Strange) -> Path | None:
+def replace(
+    target: Path, fill: Callable[[Path], None], check: Callable[[], None], strange: Strange
+) -> tuple[Path, ...]:
     """Put a new folder in the place of another one, or where there is none yet.
 
     Args:
@@ -47,15 +56,15 @@ def replace(target: Path, fill: Callable[[Path], None], check: Callable[[], None
         strange: what in the earlier folder is somebody else's.
 
     Returns:
-        The folder in which the earlier one is kept, because something came into it after `check`; None when it is gone.
+        Folders in which an earlier one is kept, because something came into it after `check`: this time, or when a
+        replacement was killed. None when all that was in place is gone.
 
     Raises:
         OSError: when something cannot be written or renamed.
     """
     make_folder(target.parent)
-    _tidy(target, strange)
-    work = Path(tempfile.mkdtemp(prefix=_prefix(target), suffix=".tmp", dir=target.parent))
-    with lock(work / _LOCK):
+    left = _tidy(target, strange)
+    with _working(target) as work:
         new = work / _NEW
         new.mkdir()
         made = new.stat().st_ino
@@ -72,12 +81,40 @@ def replace(target: Path, fill: Callable[[Path], None], check: Callable[[], None
             _give_back(work, target)
             _clear(work, strange)
             raise
-        if _clear(work, strange):
-            return None
-        kept = work.with_name(f"{target.name}.kept-{work.name.removeprefix(_prefix(target)).removesuffix('.tmp')}")
-        work.rename(kept)
+        kept = [] if _clear(work, strange) else [_keep(work, target)]
+    for work in left:
+        with _taken_over(work) as is_dead:
+            if is_dead:
+                kept.append(_keep(work, target))
+    if kept:
         sync_folder(target.parent)
-        return kept
+    return tuple(kept)
+
+
+@contextmanager
+def _working(target: Path) -> Iterator[Path]:
+    """Give a folder beside `target` for the time of a `with` block, locked."""
+    with ExitStack() as stack:
+        while True:
+            work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=_SUFFIX, dir=target.parent))
+            # until it is locked, one that tidies up takes it for a dead one's
+            with suppress(FileNotFoundError, LockedError):
+                stack.enter_context(lock(work / LOCK))
+                if is_there(work / LOCK):
+                    break
+        yield work
+
+
+@contextmanager
+def _taken_over(work: Path) -> Iterator[bool]:
+    """Lock the folder of a replacement for the time of a `with` block; give whether it is there and a dead one's."""
+    with ExitStack() as stack:
+        is_dead = False
+        with suppress(FileNotFoundError, LockedError):
+            stack.enter_context(lock(work / LOCK, create=False))
+            # who held it may have removed it
+            is_dead = is_there(work / LOCK)
+        yield is_dead
 
 
 def _swap(new: Path, target: Path, check: Callable[[], None]) -> None:
@@ -120,30 +157,53 @@ def _exchanged(one: Path, other: Path) -> bool:
     raise OSError(number, os.strerror(number), str(other))
 
 
-def _tidy(target: Path, strange: Strange) -> None:
-    """Remove what replacements that were killed left beside `target`, and give an earlier folder its name back."""
-    for work in sorted(target.parent.iterdir()):
-        held = work / _LOCK
-        is_ours = work.name.startswith(_prefix(target)) and work.suffix == ".tmp" and not work.is_symlink()
-        if not is_ours or held.is_symlink() or not held.is_file():
+def _tidy(target: Path, strange: Strange) -> list[Path]:
+    """Remove what replacements that were killed left beside `target`, and give an earlier folder its name back.
+
+    Returns:
+        What cannot be removed, as something in it is somebody else's.
+    """
+    # the name of another folder may begin like ours
+    ours = re.compile(rf"\.{re.escape(target.name)}\.{_LETTERS}{re.escape(_SUFFIX)}")
+    left = []
+    for work in sorted(path for path in target.parent.iterdir() if ours.fullmatch(path.name)):
+        held = work / LOCK
+        if work.is_symlink() or held.is_symlink():
             continue
-        # one that is at work holds it; one that has just begun has no folder yet
-        with suppress(LockedError), lock(held):
-            _give_back(work, target)
-            if any(path.is_dir() for path in work.iterdir()):
-                _clear(work, strange)
+        if not is_there(held):
+            # its owner died before it could lock it, or is about to; what is not empty is somebody else's
+            _remove_empty(work)
+        elif held.is_file():
+            with _taken_over(work) as is_dead:
+                if is_dead:
+                    _give_back(work, target)
+                    if not _clear(work, strange):
+                        left.append(work)
+    return left
+
+
+def _keep(work: Path, target: Path) -> Path:
+    """Give the folder of a replacement a name that people see; return it."""
+    kept = work.with_name(f"{target.name}.kept-{work.name.removesuffix(_SUFFIX).rpartition('.')[2]}")
+    work.rename(kept)
+    return kept
 
 
 def _give_back(work: Path, target: Path) -> None:
     """Give a folder that was in place its name again, where nothing else has it."""
     for earlier in sorted(work.glob(f"{_EARLIER}-*")):
         if not is_there(target):
-            earlier.rename(target)
+            try:
+                earlier.rename(target)
+            except OSError as error:
+                # another process was quicker
+                if error.errno not in _TAKEN:
+                    raise
 
 
 def _clear(work: Path, strange: Strange) -> bool:
     """Remove the folders of a replacement; return whether nothing is left, as nothing was somebody else's."""
-    for folder in [path for path in work.iterdir() if path.name != _LOCK]:
+    for folder in [path for path in work.iterdir() if path.name != LOCK]:
         if folder.is_symlink() or not folder.is_dir() or next(strange(folder), None) is not None:
             return False
         for path, inner, names in os.walk(folder, topdown=False):
@@ -154,7 +214,7 @@ def _clear(work: Path, strange: Strange) -> bool:
         _remove_empty(folder)
         if folder.exists():
             return False
-    (work / _LOCK).unlink()
+    (work / LOCK).unlink()
     _remove_empty(work)
     return not work.exists()
 
@@ -163,7 +223,3 @@ def _remove_empty(folder: Path) -> None:
     # what came into it at the last moment stays, and so does the folder
     with suppress(OSError):
         folder.rmdir()
-
-
-def _prefix(target: Path) -> str:
-    return f".{target.name}."
