@@ -207,9 +207,16 @@ sys.exit(run(["--root", *sys.argv[1:]]))
 """
 
 
-def in_a_child(root: Path, point: CrashPoint | None, *arguments: str) -> int:
+BEFORE_THE_LEDGER = """
+import os, signal
+from tracemark.ledger import chain
+chain.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def in_a_child(root: Path, point: CrashPoint | None, *arguments: str, before: str = "") -> int:
     environment = {**os.environ, **({"TRACEMARK_CRASH_AT": point.value} if point else {})}
-    command = [sys.executable, "-c", COMMAND, str(root), *arguments]
+    command = [sys.executable, "-c", before + COMMAND, str(root), *arguments]
     return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
 
 
@@ -227,6 +234,9 @@ def test_a_crash_between_ledger_and_params_is_named_and_finished_without_a_secon
     assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *told) == -signal.SIGKILL
     number = len(entries(bench))
     assert entries(bench)[-1].decision.kind == "install"
+    # what the entry rests on is kept by then, since nothing could make it again
+    kept = (entries(bench)[-1].decision.evidence or {})["report"]
+    assert (bench.root / "reports" / "decisions" / f"{kept}.json").is_file()
     (found,) = [found for found in health.check(bench.root).findings if found.code == code]
     assert found.hint is not None
     finish = found.hint.partition(" --reason")[0].split()[1:]
@@ -241,6 +251,21 @@ def test_a_crash_between_ledger_and_params_is_named_and_finished_without_a_secon
         bench.fingerprint("desk_b" if half == "harness" else "desk_a"),
         "m@1" if half == "harness" else "m@2",
     )
+
+
+@pytest.mark.parametrize("candidate", ["desk_b", "desk_c"])
+def test_a_crash_between_the_report_that_is_kept_and_the_ledger_leaves_nothing_decided(
+    bench: Bench, candidate: str
+) -> None:
+    told = ("gate", "harness", "--candidate", candidate, "--install", "--reason", "measured")
+    before = files(bench)
+    assert in_a_child(bench.root, None, *told, before=BEFORE_THE_LEDGER) == -signal.SIGKILL
+    (kept,) = (bench.root / "reports" / "decisions").iterdir()
+    assert files(bench) == {**before, f"reports/decisions/{kept.name}": kept.read_bytes()}
+    assert problems(bench) == []
+    answer = bench.install(candidate)
+    assert (answer.new_entry, f"{answer.digest}.json") == (True, kept.name)
+    assert problems(bench) == []
 
 
 @pytest.mark.parametrize(("command", "half", "code"), INSTALLS)
