@@ -125,7 +125,9 @@ def test_a_task_that_the_candidate_alone_lacks_is_listed_to_be_run() -> None:
 
 
 def test_a_half_is_not_compared_with_itself() -> None:
-    assert "nothing-to-compare" in reasons(INCUMBENT, INCUMBENT)
+    # what it shares with itself, and lacks as it does, is no reason beside that
+    assert reasons(INCUMBENT, INCUMBENT) == ["nothing-to-compare"]
+    assert reasons(INCUMBENT, INCUMBENT, attempts=9, half=Half.MODEL) == ["nothing-to-compare"]
     assert "one model, desk-agent@base" in found(INCUMBENT, CANDIDATE, half=Half.MODEL)[0].message
 
 

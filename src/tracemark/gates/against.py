@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tracemark.gates.cell import Cell
 from tracemark.gates.coverage import coverage_refusals
-from tracemark.gates.halves import half_refusals, own, pair_refusals
+from tracemark.gates.halves import alike, half_refusals, own, pair_refusals
 from tracemark.gates.refusal import Cells, Reason, Refusal, Sides
 from tracemark.gates.same_set import set_refusals
 from tracemark.gates.terms import Half, Terms
@@ -36,6 +36,9 @@ def refusals_of(cells: Cells, terms: Terms, judged: Iterable[tuple[Half, str, st
     """
     # a stray attempt of another pair neither makes up for one that is missing nor is one too many
     counted = {side: own(cell) for side, cell in cells.items()}
+    # what is compared with itself shares every trace: that and all else follows from it
+    if same := [one for half, *sides in judged for one in alike({name: counted[name] for name in sides}, half)]:
+        return tuple(same)
     found = [*pair_refusals(cells, terms), *set_refusals(counted, terms), *coverage_refusals(counted, terms)]
     for half, before, after in judged:
         found += half_refusals({before: counted[before], after: counted[after]}, half)

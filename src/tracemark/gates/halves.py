@@ -42,13 +42,12 @@ def own(cell: Cell) -> Cell:
 
 
 def half_refusals(cells: Cells, half: Half) -> Iterator[Refusal]:
-    """Yield what stands against judging one half by two cells: it is the same in both, or the other half is not.
+    """Yield what stands against judging one half by two cells of which it differs: the other half does as well.
 
     Args:
         cells: the two cells, by what each is called; the one to judge is the second.
         half: the half that is judged.
     """
-    yield from _nothing(cells, half)
     yield from _confounded(cells, half)
 
 
@@ -66,7 +65,8 @@ def changed(incumbent: Cell, candidate: Cell) -> tuple[str, ...]:
     return (*components, *(WORDS[member] for member in differing(incumbent.model, candidate.model)))
 
 
-def _nothing(cells: Cells, half: Half) -> Iterator[Refusal]:
+def alike(cells: Cells, half: Half) -> Iterator[Refusal]:
+    """Yield the refusal that the half to judge is the same in two cells; see `half_refusals`."""
     (before, old), (after, new) = cells.items()
     if half is Half.HARNESS and old.pair.harness == new.pair.harness:
         message = f"{after} and {before} are one harness, {new.pair.harness[:_SHORT]}"
