@@ -7,10 +7,9 @@ broken build recovered because `ls` worked afterwards; this module is what keeps
   arguments that name the object acted on. Those are the ones whose stem stands in the tool's name (`reservation_id` of
   `update_reservation_flights`), else every argument that names something (`…_id`, `path`, `url`, `email`, …). What an
   agent may well change on a second try, such as an amount or a text, does not belong to it.
-- A shell: the program. Of a chain it is that of the last command, whose exit code the chain has; of a pipeline that of
-  the first, which does the work that the others only cut. What sets the scene (`cd`, assignments, `sudo`, `timeout 5`)
-  is passed over. A program with subcommands counts with its subcommand (`git push`), an interpreter with what it runs
-  (`python test.py`, `python -m pytest`, `python -c`).
+- A shell: the program. Of a chain it is that of the last command that does more than to set the scene; of a pipeline
+  that of the first, which does the work that the others only cut. A program with subcommands counts with its subcommand
+  (`git push`), an interpreter with what it runs (`python test.py`, `python -m pytest`, `python -c`); see `program`.
 
 So `pip install x` is not recovered by `ls`, nor by `pip list`, nor `python a.py` by `python b.py`, nor an edit of one
 file by an edit of another. One failure asks for more: where the error says that what an argument names is not there, a
