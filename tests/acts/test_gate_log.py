@@ -9,10 +9,10 @@ import pytest
 
 from tracemark.acts import accepted_pair, decisions, gate_log, health
 from tracemark.acts.corpus import Corpus
-from tracemark.acts.gating import evaluation_digest
 from tracemark.cli.main import run as tracemark
 from tracemark.ledger import chain
 from tracemark.ledger.entry import encode, seal
+from tracemark.ledger.state import evaluation_digest
 from tracemark.model.decision import Decision
 from tracemark.stats.compare import sign_test
 
@@ -206,7 +206,7 @@ def test_traces_that_are_not_those_of_the_report_are_broken(bench: Bench) -> Non
 
 def test_another_policy_or_set_than_that_of_the_report_is_broken(bench: Bench) -> None:
     bench.install(out=bench.root / "reports" / "b.json")
-    held = evaluation_digest(Corpus(bench.root))[:12]
+    held = evaluation_digest(Corpus(bench.root).params.evaluation)[:12]
     forge(bench, policy="cotrace", evaluation="e" * 64, candidates=1, reused=3)
     assert [one.rpartition(": ")[2] for one in findings(bench, "evidence-broken")] == [
         "its report was made by the policy significant, and it names cotrace",

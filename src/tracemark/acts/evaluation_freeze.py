@@ -12,7 +12,6 @@ from pathlib import Path
 
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation_set import evidence_of, released
-from tracemark.acts.gating import evaluation_digest
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError, UsageError
 from tracemark.exporters.evaluation import composed, first_of, qualified, unmatched
@@ -20,6 +19,7 @@ from tracemark.findings import Finding, Report, finding
 from tracemark.gates.terms import meanings
 from tracemark.ledger import chain
 from tracemark.ledger.params import NAME
+from tracemark.ledger.state import evaluation_digest
 from tracemark.model.decision import Kind
 from tracemark.store.disputes import stored_tasks
 from tracemark.store.layout import Layout
@@ -64,7 +64,7 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
             hint = "list the tasks under evaluation.tasks"
             raise UsageError("there is no evaluation set to freeze", where="params.yaml: evaluation.tasks", hint=hint)
         subject = {
-            "tasks": evaluation_digest(corpus),
+            "tasks": evaluation_digest(corpus.params.evaluation),
             "count": len(read.evaluation),
             "attempts": read.evaluation_attempts,
         }
@@ -86,7 +86,7 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
     return Frozen(
         findings=tuple(notes),
         tasks=len(read.evaluation),
-        digest=evaluation_digest(corpus),
+        digest=evaluation_digest(corpus.params.evaluation),
         attempts=read.evaluation_attempts,
         previous=previous,
         entry=entry.digest,

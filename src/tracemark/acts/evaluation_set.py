@@ -15,14 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracemark import digest
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import ExportRefusedError
 from tracemark.exporters.evaluation import first_of, for_evaluation, outside, qualified
 from tracemark.findings import Finding, finding
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.params import NAME
-from tracemark.ledger.state import ids_of
+from tracemark.ledger.state import evaluation_digest, ids_of
 from tracemark.model.decision import Kind
 
 CHANGED = "evaluation-changed"
@@ -52,7 +51,7 @@ def changed(corpus: Corpus) -> list[Finding]:
     digests = {str(entry.decision.subject["tasks"]) for entry in freezes}
     if len(digests) > 1:
         return [one for one in corpus.decisions.conflicts if one.code == _CONFLICT]
-    if digests == {digest.of(sorted(evaluation))}:
+    if digests == {evaluation_digest(evaluation)}:
         return []
     now, then = _tasks(len(evaluation)), _tasks(freezes[0].decision.subject["count"])
     message = f"the set of {now} is not the one of {then} that was frozen last; {_difference(freezes, evaluation)}"

@@ -40,6 +40,7 @@ from tracemark.failures.conditions import FORMAT as CONDITIONS
 from tracemark.failures.leak import leaked
 from tracemark.failures.log import cluster_value, overview, to_json
 from tracemark.findings import Report
+from tracemark.ledger.state import evaluation_digest
 from tracemark.model.export import Exporter, File
 from tracemark.model.failure_log import ConditionsUsed, FailureCounts, FailureLog, LogOf, Routed
 from tracemark.store.store import Store
@@ -239,7 +240,7 @@ def _manifest(
         ),
         conditions=ConditionsUsed(version=CONDITIONS, digest=asking.conditions.digest, file=params.failures.conditions),
         evaluation_tasks=len(params.evaluation),
-        evaluation_digest=digest.of(sorted(params.evaluation)),
+        evaluation_digest=evaluation_digest(params.evaluation),
         corpus=store.corpus_digest(),
         objects=manifests.git_objects(corpus.root),
         files={name: _file(staged / name) for name in sorted(names)},

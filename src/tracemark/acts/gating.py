@@ -35,6 +35,7 @@ from tracemark.gates.compare import Comparison, compare
 from tracemark.gates.refusal import Reason, Refusal, Sides, numbered
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
+from tracemark.ledger.state import evaluation_digest
 from tracemark.model.gate import ATTRIBUTION_FORMAT, FORMAT, AttributionReport, GateReport
 from tracemark.store.store import Store
 
@@ -305,7 +306,7 @@ def _terms(
             fresh=told.fresh,
         ),
         evaluation=params.evaluation,
-        evaluation_digest=evaluation_digest(corpus) if params.evaluation else None,
+        evaluation_digest=evaluation_digest(params.evaluation) if params.evaluation else None,
         frozen_digest=frozen.decision.subject["tasks"] if frozen is not None else None,
         changed=next((one.message for one in changed(corpus) if one.code == CHANGED), ""),
         leaked=leaked.tasks,
@@ -313,11 +314,6 @@ def _terms(
         candidates=candidates,
     )
     return terms, [*leaked.findings, *unmatched(params.evaluation, store.tasks(), params.evaluation_file)]
-
-
-def evaluation_digest(corpus: Corpus) -> str:
-    """Return the digest of the evaluation set: SHA-256 of the canonical JSON of its ids, sorted."""
-    return digest.of(sorted(corpus.params.evaluation))
 
 
 def _compared(corpus: Corpus, found: Evaluations, sides: Sides, terms: Terms) -> Comparison:

@@ -25,7 +25,6 @@ from tracemark.acts.gating import (
     GateAnswer,
     Judged,
     answer_members,
-    evaluation_digest,
     judge_harness,
     judge_model,
     judging,
@@ -43,6 +42,7 @@ from tracemark.ledger import chain, params
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import label
 from tracemark.ledger.params_file import set_accepted
+from tracemark.ledger.state import evaluation_digest
 from tracemark.model.decision import GateEvidence, Kind
 from tracemark.model.gate import GateReport
 from tracemark.store.store import Store
@@ -238,7 +238,7 @@ def _evidence(corpus: Corpus, kind: Kind, judged: Judged) -> dict[str, Any]:
         "report": digest_of(report),
         "traces": {"incumbent": report.incumbent.digest, "candidate": report.candidate.digest},
         "params": params.digest_of(corpus.params),
-        "evaluation": evaluation_digest(corpus),
+        "evaluation": evaluation_digest(corpus.params.evaluation),
         "policy": report.policy,
         "candidates": report.candidates,
         "reused": len(report.reused),

@@ -26,6 +26,7 @@ from tracemark.exporters import sft
 from tracemark.exporters.choice import Selected
 from tracemark.exporters.select import Terms
 from tracemark.findings import Finding
+from tracemark.ledger.state import evaluation_digest
 from tracemark.model.export import FORMAT, Counts, Equivalence, Exporter, File, HarnessOf, Manifest, Parameters
 from tracemark.model.faults import first
 
@@ -108,7 +109,7 @@ def parameters(terms: Terms) -> Parameters:
     return Parameters(
         models=sorted(terms.models),
         evaluation_tasks=len(terms.evaluation),
-        evaluation_digest=digest.of(sorted(terms.evaluation)),
+        evaluation_digest=evaluation_digest(terms.evaluation),
         per_task=caps.per_task,
         total=caps.total,
         minimum=caps.minimum,

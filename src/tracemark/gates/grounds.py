@@ -29,7 +29,7 @@ from tracemark.ledger.descent import Past
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import CONFLICTS, HALVES, AcceptedPair, accepted_pair, installed_with
 from tracemark.ledger.params import Params
-from tracemark.ledger.state import Freezes, freezes_in_force
+from tracemark.ledger.state import Freezes, evaluation_digest, freezes_in_force
 from tracemark.model.decision import GateEvidence, Kind
 from tracemark.model.faults import faults, first
 from tracemark.model.gate import GateReport
@@ -126,7 +126,7 @@ def unlike_told(one: GateEvidence, told: Params, report: GateReport | None = Non
     """
     if one.policy != told.gates.policy:
         yield f"it names the policy {one.policy}, and its parameters say {told.gates.policy}"
-    if one.evaluation != digest.of(sorted(told.evaluation)):
+    if one.evaluation != evaluation_digest(told.evaluation):
         yield f"it names the evaluation set {_set(one.evaluation)}, and its parameters list another"
     if one.measured.attempts != told.evaluation_attempts:
         said = f"it rests on {one.measured.attempts} attempts at each task"

@@ -142,13 +142,18 @@ def freezes_in_force(entries: Iterable[Entry], past: Past) -> Freezes:
     return Freezes(None, latest, (disagreement("ledger-freeze-conflict", "ledger.jsonl", said),))
 
 
+def evaluation_digest(evaluation: Iterable[str]) -> str:
+    """Return the digest of an evaluation set: SHA-256 of the canonical JSON of its ids, sorted."""
+    return digest.of(sorted(evaluation))
+
+
 def ids_of(freeze: Entry) -> frozenset[str]:
     """Return the ids that a freeze names; none when it names none, or others than those of its digest."""
     try:
         named = FreezeEvidence.model_validate(freeze.decision.evidence).tasks
     except ValidationError:
         return frozenset()
-    return frozenset(named) if digest.of(sorted(named)) == freeze.decision.subject["tasks"] else frozenset()
+    return frozenset(named) if evaluation_digest(named) == freeze.decision.subject["tasks"] else frozenset()
 
 
 def _set(freeze: Entry, apart: list[str]) -> str:
