@@ -258,3 +258,29 @@ def test_a_task_is_one_in_every_unicode_form(bench: Bench) -> None:
     answer = bench.gate()
     assert answer.verdict == "accept"
     assert answer.report["measured"]["n"] == len(TASKS) + 1
+
+
+def test_a_candidate_whose_traces_are_settled_as_of_another_harness_or_none_was_tried(bench: Bench) -> None:
+    assert bench.gate().report["candidates"] == 4
+    tried = bench.traces("desk_c")
+    decisions.stamp(bench.root, tried[:8], "none", "a slip", CLOCK)
+    assert bench.gate().report["candidates"] == 4
+    decisions.stamp(bench.root, tried, "none", "a slip", CLOCK)
+    assert bench.gate().report["candidates"] == 4
+    decisions.stamp(bench.root, tried, "desk_a", "a slip", CLOCK)
+    assert bench.gate().report["candidates"] == 4
+    decisions.stamp(bench.root, tried, "none", "a slip", CLOCK)
+    # what is of no harness any more is in no cell
+    assert bench.traces("desk_c") == tried
+    assert cell(bench, "desk_c")[0].attempts == ()
+
+
+def test_a_contested_try_that_is_settled_as_of_none_was_one_of_the_harness_stated_first(bench: Bench) -> None:
+    made = [run("e-0", "desk_c", "m@3", 0, "failure")]
+    bench.store("desk_c", made)
+    before = bench.gate().report["candidates"]
+    (trace,) = bench.traces("desk_c", "m@3")
+    bench.store("desk_a", made)
+    assert bench.gate().report["candidates"] == before - 1
+    decisions.stamp(bench.root, [trace], "none", "nobody knows", CLOCK)
+    assert bench.gate().report["candidates"] == before

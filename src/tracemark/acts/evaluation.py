@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ from tracemark.gates.refusal import digits, numbered
 from tracemark.ledger.pair import installed_with
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State
-from tracemark.store.state import of_harness
+from tracemark.store.state import harness_named, of_harness
 from tracemark.store.store import Store
 
 _SHOWN = 5
@@ -199,7 +200,8 @@ class Evaluations:
 
         A pair that was evaluated several times counts as often (`draws`), whatever became of its traces: retracted
         ones were tried, and what was accepted and replaced since was a candidate. What a newer importer made of a
-        record is the same run, and what nobody knows the pair of is of none; see `was_tried`.
+        record is the same run, and what nobody knows the pair of is of none; see `was_tried`. A run whose harness
+        people settled, be it as none, was a run of the one that was stated first as well.
 
         Args:
             incumbent: the harness of the incumbent pair.
@@ -210,15 +212,33 @@ class Evaluations:
         pairs: dict[tuple[str, str, str | None], Counter[str]] = {}
         for state in self.states:
             row = state.row
-            if row.fingerprint is None or row.model is None or not was_tried(state):
+            if row.model is None or not was_tried(state):
                 continue
-            if row.fingerprint not in known:
-                known[row.fingerprint] = incumbent if row.fingerprint in same(incumbent) else min(same(row.fingerprint))
-            if known[row.fingerprint] == incumbent and model.means(row):
-                continue
-            scored = pairs.setdefault((known[row.fingerprint], row.model, row.revision), Counter())
-            scored[str(qualified(row.task, row.domain))] += row.status in SCORED
+            harnesses = {row.fingerprint, self._stated_first.get(state.trace_id)} - {None}
+            for one in sorted(map(str, harnesses)):
+                if one not in known:
+                    known[one] = incumbent if one in same(incumbent) else min(same(one))
+                if known[one] == incumbent and model.means(row):
+                    continue
+                scored = pairs.setdefault((known[one], row.model, row.revision), Counter())
+                scored[str(qualified(row.task, row.domain))] += row.status in SCORED
         return sum(draws(scored, self._corpus.params.evaluation_attempts) for scored in pairs.values())
+
+    @cached_property
+    def _stated_first(self) -> Mapping[str, str]:
+        """The harness that was stated first of each trace whose harness people settled, where its content allows it."""
+        settled = frozenset(state.trace_id for state in self.states if state.settled)
+        if not settled:
+            return {}
+        undecided = replace(self._corpus.store_decisions, stamps={}, divided={})
+        states = self._store.select(Selection(traces=settled, superseded=True), undecided)
+        found = {state.trace_id: state.row.fingerprint for state in states}
+        # of what was contested before, the catalogue knows no harness
+        contested = [trace for trace, fingerprint in found.items() if fingerprint is None]
+        for trace, said in self._store.statements(contested).items():
+            stamps = (one.harness for one in said if one.harness and not one.harness.get("contradictions"))
+            found[trace] = next(filter(None, map(harness_named, stamps)), None)
+        return {trace: fingerprint for trace, fingerprint in found.items() if fingerprint is not None}
 
     def models(self, model: AskedModel) -> set[Model]:
         """Return every model that a name means, as its evaluation traces that count name it, under any harness."""
