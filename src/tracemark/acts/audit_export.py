@@ -24,7 +24,7 @@ from tracemark.exporters.agreement import shown_in, worded
 from tracemark.exporters.evaluation import first_of
 from tracemark.exporters.head import head_in, require_same
 from tracemark.exporters.select import facts
-from tracemark.findings import Finding, Report, finding
+from tracemark.findings import Finding, Report, finding, numbered
 from tracemark.harness.match import fits
 from tracemark.ledger.params import Policy
 from tracemark.store.selection import Decisions, Selection
@@ -118,7 +118,7 @@ def _once_held(corpus: Corpus, fetch: _Fetch) -> list[Finding]:
     if not held:
         return []
     said = first_of(f"{task!r} ({held[task].digest[:12]})" for task in sorted(held))
-    number = f"{len(held)} task{'' if len(held) == 1 else 's'}"
+    number = numbered(len(held), "task")
     message = f"{number} of its rows {'was' if len(held) == 1 else 'were'} in a set that was frozen before: {said}"
     return [finding("export-once-evaluation", manifests.NAME, message)]
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tracemark.acts.attempts import attempts_of
 from tracemark.acts.corpus import Corpus
 from tracemark.exporters.evaluation import for_evaluation, qualified
-from tracemark.findings import Finding, finding
+from tracemark.findings import Finding, finding, numbered
 from tracemark.gates.cell import (
     SCORED,
     Attempt,
@@ -32,7 +32,7 @@ from tracemark.gates.cell import (
     shown_in,
 )
 from tracemark.gates.earlier import counted
-from tracemark.gates.refusal import digits, numbered
+from tracemark.gates.refusal import digits
 from tracemark.ledger.pair import installed_with
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State

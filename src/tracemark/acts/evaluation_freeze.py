@@ -15,7 +15,7 @@ from tracemark.acts.evaluation_set import evidence_of, released
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError, UsageError
 from tracemark.exporters.evaluation import composed, first_of, qualified, unmatched
-from tracemark.findings import Finding, Report, finding
+from tracemark.findings import Finding, Report, finding, numbered
 from tracemark.gates.terms import meanings
 from tracemark.ledger import chain
 from tracemark.ledger.params import NAME
@@ -132,4 +132,4 @@ def _doubled(meant: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     doubled = {task: listed for task, listed in sorted(ids.items()) if len(listed) > 1}
     if doubled:
         each = (f"{task!r} is meant by {first_of(map(repr, listed))}" for task, listed in doubled.items())
-        yield f"{len(doubled)} stored task{'' if len(doubled) == 1 else 's'} of several ids ({first_of(each)})"
+        yield f"{numbered(len(doubled), 'stored task')} of several ids ({first_of(each)})"

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import ExportRefusedError
 from tracemark.exporters.evaluation import first_of, for_evaluation, outside, qualified
-from tracemark.findings import Finding, finding
+from tracemark.findings import Finding, finding, numbered
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.params import NAME
 from tracemark.ledger.state import evaluation_digest, ids_of
@@ -53,7 +53,7 @@ def changed(corpus: Corpus) -> list[Finding]:
         return [one for one in corpus.decisions.conflicts if one.code == _CONFLICT]
     if digests == {evaluation_digest(evaluation)}:
         return []
-    now, then = _tasks(len(evaluation)), _tasks(freezes[0].decision.subject["count"])
+    now, then = (numbered(count, "task") for count in (len(evaluation), freezes[0].decision.subject["count"]))
     message = f"the set of {now} is not the one of {then} that was frozen last; {_difference(freezes, evaluation)}"
     # an empty set cannot be frozen
     return [finding(CHANGED, _TASKS, message, None if evaluation else _ANOTHER)]
@@ -86,7 +86,7 @@ def released(corpus: Corpus) -> list[Finding]:
     free = outside(before, corpus.params.evaluation)
     if not free:
         return []
-    number = f"{len(free)} id{'' if len(free) == 1 else 's'} of the set before"
+    number = f"{numbered(len(free), 'id')} of the set before"
     verb = "keeps" if len(free) == 1 else "keep"
     message = f"{number} {verb} no task out of training from now on: {first_of(map(repr, free))}"
     return [finding("evaluation-released", _TASKS, message)]
@@ -143,7 +143,3 @@ def _difference(freezes: Iterable[Entry], evaluation: frozenset[str]) -> str:
         return "which tasks were taken out is not known, since the freeze names only their number"
     apart = (("taken out", ids - evaluation), ("added", evaluation - ids))
     return "; ".join(f"{len(names)} {verb}: {first_of(map(repr, sorted(names)))}" for verb, names in apart if names)
-
-
-def _tasks(number: int) -> str:
-    return f"{number} task{'' if number == 1 else 's'}"

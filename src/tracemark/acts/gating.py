@@ -29,10 +29,10 @@ from tracemark.acts.pulled import require_pulled
 from tracemark.durable import make_folder, write_atomic
 from tracemark.errors import ExportRefusedError, UsageError
 from tracemark.exporters.evaluation import unmatched
-from tracemark.findings import Finding, Report
+from tracemark.findings import Finding, Report, numbered
 from tracemark.gates.attribution import Four, attribute
 from tracemark.gates.compare import Comparison, compare
-from tracemark.gates.refusal import Reason, Refusal, Sides, numbered
+from tracemark.gates.refusal import Reason, Refusal, Sides
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
 from tracemark.ledger.state import evaluation_digest

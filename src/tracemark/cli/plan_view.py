@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracemark.acts.planning import PlanReport
+from tracemark.findings import numbered
 from tracemark.hidden import visible
 
 
@@ -16,10 +17,10 @@ def about(report: PlanReport) -> str:
         wanted += f", {report.lacking} of their classes lack"
     lines = [
         (
-            f"{_number(len(report.tasks), 'task')}, {_number(report.runs, 'run')} under {under}{model}:"
+            f"{numbered(len(report.tasks), 'task')}, {numbered(report.runs, 'run')} under {under}{model}:"
             f" {report.expected:g} more rows to be expected"
         ),
-        f"{_number(report.rows, 'row')} there now, {wanted}",
+        f"{numbered(report.rows, 'row')} there now, {wanted}",
     ]
     rest = {
         "solved and harvested": len(report.retired),
@@ -32,9 +33,5 @@ def about(report: PlanReport) -> str:
     if told:
         lines.append(f"tasks not listed: {told}")
     if report.unnamed:
-        lines.append(f"{_number(report.unnamed, 'run')} whose task nobody knows")
+        lines.append(f"{numbered(report.unnamed, 'run')} whose task nobody knows")
     return "\n".join(lines)
-
-
-def _number(count: int, of: str) -> str:
-    return f"{count} {of}" + ("" if count == 1 else "s")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tracemark.findings import numbered
 from tracemark.gates.cell import SCORED
-from tracemark.gates.refusal import named, numbered
+from tracemark.gates.refusal import named
 from tracemark.model.gate import Evaluated, FiguresOf
 
 NO_VERSION = "(no version)"

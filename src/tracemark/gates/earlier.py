@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from tracemark.findings import numbered
 from tracemark.gates.cell import SCORED, Cell
-from tracemark.gates.refusal import numbered
 from tracemark.model.gate import Evaluated, GateReport, RetractedAttempts
 
 _CALLED = {"success": ("success", "successes"), "failure": ("failure", "failures"), "error": ("error", "errors")}

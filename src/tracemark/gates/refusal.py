@@ -100,11 +100,6 @@ def _few(texts: list[str]) -> str:
     return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
 
 
-def numbered(number: int, noun: str) -> str:
-    """Return `1 task`, `2 tasks`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def tasks_of(attempts: Iterable[Attempt]) -> tuple[str, ...]:
     """Return the tasks of some attempts, sorted."""
     return tuple(sorted({one.task for one in attempts}))

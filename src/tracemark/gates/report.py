@@ -11,12 +11,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
+from tracemark.findings import numbered
 from tracemark.gates.attribution import METHOD, Attribution, Effect
 from tracemark.gates.cell import SCORED, WORDS, Cell, Model, shown_in
 from tracemark.gates.compare import Change, Comparison, Figures, Measured, evidence
 from tracemark.gates.doubts import NO_VERSION, UNRECORDED, broken, judges, otherwise
 from tracemark.gates.earlier import earlier_words, flagged, retracted_of
-from tracemark.gates.refusal import Reason, Refusal, numbered
+from tracemark.gates.refusal import Reason, Refusal
 from tracemark.model.gate import (
     ATTRIBUTION_FORMAT,
     FORMAT,

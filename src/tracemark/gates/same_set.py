@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tracemark.gates.refusal import Cells, Reason, Refusal, named, numbered, tasks_in
+from tracemark.findings import numbered
+from tracemark.gates.refusal import Cells, Reason, Refusal, named, tasks_in
 from tracemark.gates.terms import Terms, meanings
 
 _SHOWN = 5

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from tracemark import digest
-from tracemark.findings import Finding
+from tracemark.findings import Finding, numbered
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.descent import Past, disagreement
 from tracemark.ledger.entry import Entry
@@ -160,7 +160,7 @@ def _set(freeze: Entry, apart: list[str]) -> str:
     """Return what a freeze says of the set, with some of those ids that not every freeze has beside it."""
     subject = freeze.decision.subject
     count = subject["count"]
-    said = f"{count} task{'' if count == 1 else 's'} ({subject['tasks'][:_DIGITS]})"
+    said = f"{numbered(count, 'task')} ({subject['tasks'][:_DIGITS]})"
     if not apart:
         return said
     more = f" and {len(apart) - _SHOWN} more" if len(apart) > _SHOWN else ""

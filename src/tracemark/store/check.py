@@ -25,7 +25,7 @@ from tracemark import digest, engine
 from tracemark.digest import JSON
 from tracemark.durable import is_there, read_regular
 from tracemark.errors import IntegrityError, TracemarkError, UsageError
-from tracemark.findings import Finding, finding
+from tracemark.findings import Finding, finding, numbered
 from tracemark.store.asked import Asked
 from tracemark.store.catalogue import Reader
 from tracemark.store.examine import Examined, FileJob, Witness, examine, reason_of
@@ -259,7 +259,7 @@ def _of_files(tally: _Tally) -> Iterator[str]:
     lines = places + counts["annotations"] + counts["refused"]
     copies = f" ({counts['copies']} of them copies)" if counts["copies"] else ""
     unread = lacking["end"]
-    rest = f", and what could not be read of {unread} file{'' if unread == 1 else 's'}" if unread else ""
+    rest = f", and what could not be read of {numbered(unread, 'file')}" if unread else ""
     yield (
         "data files that have the SHA-256 that names them, and in every frame its checksum:"
         f" {counts['files'] - lacking['files']} of {counts['files']}"
