@@ -26,13 +26,7 @@ def notes(stored: Stored, *ids: str) -> dict[str, Finding]:
 @pytest.mark.parametrize(
     ("ids", "stored", "said"),
     [
-        (
-            "e-0",
-            {("e-0", "shop")},
-            "1 of 1 ids and their stored tasks have not the same domain ('e-0' means 'shop/e-0')",
-        ),
         ("e-0", {("e-0", "shop"), ("e-0", "bank")}, "('e-0' means 'bank/e-0', 'shop/e-0')"),
-        ("shop/e-0", {("e-0", None)}, "('shop/e-0' means 'e-0')"),
         (
             "shop/e-0 bank/e-0",
             {("e-0", None)},
@@ -46,6 +40,21 @@ def test_ids_that_gates_would_refuse_are_a_warning(ids: str, stored: Stored, sai
     assert (found.severity, found.where) == (Severity.WARNING, "params.yaml: evaluation.tasks")
     assert said in found.message
     assert "DOMAIN/TASK" in (found.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("listed", "stored", "said"),
+    [("e-0", ("e-0", "shop"), "'e-0' means 'shop/e-0'"), ("shop/e-0", ("e-0", None), "'shop/e-0' means 'e-0'")],
+)
+def test_an_id_that_means_one_task_is_refused_by_nobody_and_told_so(
+    listed: str, stored: tuple[str, str | None], said: str
+) -> None:
+    found = notes({stored}, listed)
+    assert "evaluation-ambiguous" not in found
+    assert found["evaluation-domain"].severity is Severity.INFO
+    assert found["evaluation-domain"].message == (
+        f"1 of 1 ids and their stored tasks have not the same domain ({said}); gates refuse none of them"
+    )
 
 
 @pytest.mark.parametrize("stored", [{("e-0", "shop"), ("e-1", None)}, {("e-9", "shop")}, set()])
@@ -67,7 +76,13 @@ def test_a_set_that_was_evaluated_is_frozen_all_the_same(shop: Shop, capsys: pyt
     code = tracemark(["--root", str(bench.root), "gate", "freeze", "--reason", "four", "--output", "json"])
     said = json.loads(capsys.readouterr().out)
     assert (code, said["tasks"]) == (0, 4)
-    assert {"evaluation-ambiguous", "evaluation-seen"} <= {one["code"] for one in said["findings"]}
+    assert {"evaluation-domain", "evaluation-seen"} <= {one["code"] for one in said["findings"]}
+    # to name the domain, as is told, takes no task out of the set, and nothing is told any more
+    bench.tasks(*(f"shop/{task}" for task in TASKS[:4]))
+    assert {one.code for one in bench.freeze().findings} == {"evaluation-seen"}
+    bench.tasks(*(f"shop/{task}" for task in TASKS[:3]))
+    (gone,) = (one for one in bench.freeze().findings if one.code == "evaluation-released")
+    assert f"shop/{TASKS[3]}" in gone.message
 
 
 def test_a_set_that_nobody_has_run_is_frozen_without_a_word(shop: Shop) -> None:

@@ -80,7 +80,7 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
         layout = Layout(root)
         # before anything is stored there is no catalogue either, and nobody need be told
         tasks, findings = stored_tasks(layout) if any(layout.segments.glob("*")) else (set(), [])
-        notes = [*released(corpus), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
+        notes = [*released(corpus, tasks), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
         notes += freeze_notes(read.evaluation, tasks, read.evaluation_file)
     previous = before.decision.subject["tasks"] if before is not None else None
     return Frozen(
@@ -106,21 +106,25 @@ def freeze_notes(
     names = {name for task, domain in stored if (name := qualified(task, domain))}
     meant = meanings(evaluation, names)
     where = file or f"{NAME}: evaluation.tasks"
-    if said := [*_bare(meant), *_doubled(meant)]:
+    bare = {listed: tasks for listed, tasks in sorted(meant.items()) if any(task != composed(listed) for task in tasks)}
+    wide = {listed: tasks for listed, tasks in bare.items() if len(tasks) > 1}
+    if said := [*_apart(wide, len(meant)), *_doubled(meant)]:
         message = f"gates refuse an id that means several tasks, and a task of several ids: {'; '.join(said)}"
         yield finding("evaluation-ambiguous", where, message)
+    elif bare:
+        # each of these means one task as yet
+        yield finding("evaluation-domain", where, f"{''.join(_apart(bare, len(meant)))}; gates refuse none of them")
     if seen := sorted({task for tasks in meant.values() for task in tasks}):
         number = "runs of one task" if len(seen) == 1 else f"runs of {len(seen)} tasks"
         message = f"{number} of the set are stored already, so their results could be seen: {first_of(map(repr, seen))}"
         yield finding("evaluation-seen", where, message)
 
 
-def _bare(meant: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def _apart(bare: Mapping[str, tuple[str, ...]], of: int) -> Iterator[str]:
     """Yield in words which ids mean tasks that have a domain which the id has not, or the other way round."""
-    bare = {listed: tasks for listed, tasks in sorted(meant.items()) if any(task != composed(listed) for task in tasks)}
     if bare:
         each = (f"{listed!r} means {first_of(map(repr, tasks))}" for listed, tasks in bare.items())
-        yield f"{len(bare)} of {len(meant)} ids and their stored tasks have not the same domain ({first_of(each)})"
+        yield f"{len(bare)} of {of} ids and their stored tasks have not the same domain ({first_of(each)})"
 
 
 def _doubled(meant: Mapping[str, tuple[str, ...]]) -> Iterator[str]:

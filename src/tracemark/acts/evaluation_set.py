@@ -80,10 +80,22 @@ def require_unchanged(corpus: Corpus) -> None:
         raise ExportRefusedError(problem.message, where=problem.where, hint=problem.hint)
 
 
-def released(corpus: Corpus) -> list[Finding]:
-    """Return the finding that ids of the set that was frozen last are in the present one no more, as one freezes it."""
+def released(corpus: Corpus, stored: Iterable[tuple[str | None, str | None]]) -> list[Finding]:
+    """Return the finding that ids of the set that was frozen last are in the present one no more, as one freezes it.
+
+    An id is not gone whose every stored task is in the present set: it was listed without its domain before.
+
+    Args:
+        corpus: the corpus.
+        stored: task and domain of every stored trace, each pair once.
+    """
     before = frozenset().union(*map(ids_of, corpus.decisions.freezes))
-    free = outside(before, corpus.params.evaluation)
+    evaluation, known = corpus.params.evaluation, [one for one in stored if one[0]]
+    free = []
+    for one in outside(before, evaluation):
+        meant = [task for task in known if for_evaluation(*task, frozenset({one}))]
+        if not meant or not all(for_evaluation(*task, evaluation) for task in meant):
+            free.append(one)
     if not free:
         return []
     number = f"{numbered(len(free), 'id')} of the set before"
