@@ -102,6 +102,15 @@ def test_a_pair_of_an_entry_is_gone_back_to(bench: Bench, capsys: pytest.Capture
     assert pair(bench) == ("desk_a", None)
 
 
+def test_a_model_that_is_brought_back_is_told_of_as_one_that_is_accepted(bench: Bench) -> None:
+    accepted_pair.accept_model(bench.root, "m@11", "a slip", CLOCK)
+    first = accepted_pair.rollback(bench.root, "previous", "it was a slip", CLOCK)
+    assert (first.model, first.findings) == ("m@1", ())
+    slip = next(one.digest for one in chain.read(bench.root / chain.NAME).entries if one.decision.reason == "a slip")
+    (told,) = accepted_pair.rollback(bench.root, slip, "it was none", CLOCK).findings
+    assert (told.code, told.where) == ("model-unevaluated", "m@11")
+
+
 def test_there_is_no_pair_before_the_first(shop: Shop) -> None:
     with pytest.raises(NegativeAnswerError, match="no pair was accepted"):
         accepted_pair.rollback(shop.root, "previous", "why", CLOCK)

@@ -187,8 +187,11 @@ def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
         if not written:
             set_pair(corpus.root / params.NAME, {"harness": harness, "model": label(model)})
     before = {"harness": now.harness, "model": label(now.model)}
+    back = label(model)
+    # whoever brings a model back should know of it what whoever accepts it is told
+    told = _named_otherwise(back, model, _evaluated(corpus, back)) if back not in (None, before["model"]) else []
     return RolledBack(
-        findings=(),
+        findings=tuple(told),
         harness=harness,
         name=corpus.name_of(harness),
         model=label(model),
