@@ -290,6 +290,6 @@ def test_whatever_a_tool_gives_has_an_answer(text: str, script: str | None, extr
 def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
     line = error("Error: " + "x" * 5_000 + " timed out", {"is_error": True})
     assert line is not None
-    assert len(line) == LONGEST_LINE
+    assert len(line) <= LONGEST_LINE
     assert line.startswith("Error: x")
     assert line.endswith(" timed out")

@@ -455,3 +455,30 @@ class TestHostileTraces:
     def test_deep_and_odd_arguments_are_arguments(self) -> None:
         arguments = {"path": [{"a": None}], "id": 2**70, "command": {"x": []}}
         assert routed(call("bash", arguments, "Error: no")).failure is not None
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Error: cannot open /{} on the device: it failed",
+        "Error: '{}' is not one of the list",
+        "Error: [{}] is too long",
+    ],
+)
+@pytest.mark.parametrize("length", [900, 1_000, 1_100, 3_000, 9_000])
+def test_a_long_line_is_masked_before_it_is_cut(form: str, length: int) -> None:
+    filling = "a" * length if "[" not in form else ", ".join(["12"] * (length // 4))
+    seen = route(line(call("go", {}, form.format(filling))), shipped())
+    short = route(line(call("go", {}, form.format("a" if "[" not in form else "12, 12"))), shipped())
+    assert seen.masked is not None
+    assert seen.masked == short.masked
+    assert seen.failure is not None
+    assert len(seen.failure.text) <= 1_000
+
+
+def test_of_a_long_line_the_beginning_and_the_end_are_shown() -> None:
+    seen = route(line(call("go", {}, "Error: " + "x" * 5_000 + " timed out")), shipped()).failure
+    assert seen is not None
+    assert len(seen.text) == 1_000
+    assert seen.text.startswith("Error: x")
+    assert seen.text.endswith(" timed out")

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.exporters.evaluation import qualified
-from tracemark.failures.mask import mask
 from tracemark.failures.route import Routing
 
 TASKS = 1_024
@@ -74,7 +73,7 @@ def sighting(trace: str, fingerprint: str | None, line: Mapping[str, Any], routi
     """
     run, failure = line["run"], routing.failure
     task = qualified(run.get("task") or None, run.get("domain"))
-    masked = f"({routing.condition})" if failure is None else mask(failure.text)
+    masked = f"({routing.condition})" if routing.masked is None else routing.masked
     return Sighting(trace, fingerprint, failure.tool if failure else None, masked, task, run.get("start"))
 
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tracemark.failures.text_form import uncoloured
+from tracemark.failures.text_form import LONGEST_LINE, uncoloured
 
-LONGEST = 2_000
+LONGEST = LONGEST_LINE
 """Characters of a line that count; the rest is cut off before anything else."""
 
 LONGEST_MASKED = 400

@@ -29,7 +29,7 @@ from tracemark.failures.conditions import (
 from tracemark.failures.events import Event, Story, read
 from tracemark.failures.mask import mask
 from tracemark.failures.patience import SECONDS, ImpatienceError, search
-from tracemark.failures.text_form import line_of
+from tracemark.failures.text_form import LONGEST_SHOWN, cut, line_of
 from tracemark.failures.wordings import EMPTY
 
 _LONGEST_WORDS = 2_000
@@ -66,7 +66,7 @@ class Span(NamedTuple):
     tool: str | None
     """The tool's name; None when nobody recorded one."""
     text: str
-    """The line that says the error, as it was written."""
+    """The line that says the error, as it was written; of a long one the beginning and the end."""
 
 
 class Routing(NamedTuple):
@@ -86,6 +86,8 @@ class Routing(NamedTuple):
     """Failures that a later call of their family made good, in order."""
     symptoms: int
     """Failed calls behind the earliest unrecovered failure, recovered or not: what may only follow from it."""
+    masked: str | None
+    """The line of that failure, masked before it is cut; None when there is none."""
 
 
 class _Facts(NamedTuple):
@@ -115,6 +117,7 @@ def route(line: Mapping[str, Any], conditions: Conditions) -> Routing:
     facts = _Facts(outcome["status"], said, outcome.get("checks"), story, failed, recovered)
     events = story.events
     failure = None if failed is None else _span(events[failed])
+    masked = None if failed is None else mask(events[failed].error or "")
     symptoms = 0 if failed is None else sum(event.error is not None for event in events[failed + 1 :])
     spans = tuple(_span(events[index]) for index in recovered)
     for condition in conditions.ordered:
@@ -129,8 +132,9 @@ def route(line: Mapping[str, Any], conditions: Conditions) -> Routing:
                 failure,
                 spans,
                 symptoms,
+                masked,
             )
-    return Routing(UNMATCHED, Side.AMBIGUOUS.value, 0.0, Destination.QUARANTINE.value, failure, spans, symptoms)
+    return Routing(UNMATCHED, Side.AMBIGUOUS.value, 0.0, Destination.QUARANTINE.value, failure, spans, symptoms, masked)
 
 
 def failures_of(events: Sequence[Event]) -> tuple[int | None, tuple[int, ...]]:
@@ -154,7 +158,7 @@ def failures_of(events: Sequence[Event]) -> tuple[int | None, tuple[int, ...]]:
 
 
 def _span(event: Event) -> Span:
-    return Span(event.step, event.call, event.tool, event.error or "")
+    return Span(event.step, event.call, event.tool, cut(event.error or "", LONGEST_SHOWN))
 
 
 def _terminations(text: str) -> tuple[str, ...]:
@@ -245,7 +249,7 @@ def _stopped(condition: Condition, facts: _Facts) -> bool:
 
 def _failure_matches(condition: Condition, facts: _Facts) -> bool:
     if facts.failed is not None:
-        error = facts.story.events[facts.failed].error or ""
+        error = cut(facts.story.events[facts.failed].error or "", LONGEST_SHOWN)
         if _matches(condition, condition.patterns, error):
             return True
         if _matches(condition, condition.remote, error) and not _is_local(error, facts.story.events[facts.failed]):

@@ -15,8 +15,11 @@ from collections.abc import Iterator
 from tracemark.failures.evidence import telling_line, went_well, with_heading
 from tracemark.failures.wordings import HARNESS, OPENS, complains, refuses
 
-LONGEST_LINE = 1_000
-"""Characters kept of an error line."""
+LONGEST_LINE = 16_384
+"""Characters kept of an error line while it is judged: what differs from run to run is masked before it is cut."""
+
+LONGEST_SHOWN = 1_000
+"""Characters of it that are shown and that conditions look at."""
 
 ONE_ANSWER = 400
 """Characters of a text that may be one short answer."""
@@ -145,9 +148,9 @@ def _from_behind(text: str) -> Iterator[str]:
             yield stripped
 
 
-def cut(line: str) -> str:
-    """Return a line in at most `LONGEST_LINE` characters; what a long one comes to stands at its end."""
-    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - _ENDS_WITH - 3]} … {line[-_ENDS_WITH:]}"
+def cut(line: str, longest: int = LONGEST_LINE) -> str:
+    """Return a line in at most so many characters; what a long one comes to stands at its end."""
+    return line if len(line) <= longest else f"{line[: longest - _ENDS_WITH - 3]} … {line[-_ENDS_WITH:]}"
 
 
 def uncoloured(text: str) -> str:
