@@ -172,7 +172,7 @@ def test_a_policy_that_accepts_what_its_own_numbers_reject_is_broken_without_its
     )
     turned = {"w": measured["l"], "l": measured["w"], "ups": downs, "downs": ups}
     forge(bench, measured={**measured, **turned, "p": sign_test(measured["l"], measured["w"])})
-    (message,) = findings(bench, "evidence-broken")
+    message, *_ = findings(bench, "evidence-broken")
     assert "what a policy says does not follow from w, l and p" in message
 
 
@@ -190,8 +190,9 @@ def test_an_install_against_a_condition_that_is_not_met_is_broken_without_its_re
     lose_the_report(bench)
     measured = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]["measured"]
     forge(bench, measured={**measured, "conditions": [{"name": "cost", "met": False, "reason": "dearer"}]})
-    (message,) = findings(bench, "evidence-broken")
+    message, *rest = findings(bench, "evidence-broken")
     assert "what it measured is a reject by significant" in message
+    assert any("it tells of a condition for which its parameters do not ask: cost" in one for one in rest)
 
 
 def test_traces_that_are_not_those_of_the_report_are_broken(bench: Bench) -> None:
@@ -211,9 +212,11 @@ def test_another_policy_or_set_than_that_of_the_report_is_broken(bench: Bench) -
     assert [one.rpartition(": ")[2] for one in findings(bench, "evidence-broken")] == [
         "its report was made by the policy significant, and it names cotrace",
         f"its report is of the evaluation set {held}, and it names eeeeeeeeeeee",
-        "its report counts 2 candidates, and it names 1",
+        "its report counts 4 candidates, and it names 1",
         "its report counts 0 reused traces, and it names 3",
         f"it was judged on the evaluation set eeeeeeeeeeee, and {held} was frozen",
+        "it names the policy cotrace, and its parameters say significant",
+        "it names the evaluation set eeeeeeeeeeee, and its parameters list another",
     ]
 
 
