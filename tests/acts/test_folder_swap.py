@@ -300,9 +300,9 @@ def test_what_its_owner_removes_meanwhile_is_let_be(
     @contextmanager
     def late(path: Path, **options: bool) -> Iterator[None]:
         if path.parent == work and moment == "before":
-            path.unlink(missing_ok=True)
+            path.unlink()
         with real(path, **options):
-            if path.parent == work:
+            if path.parent == work and moment == "behind":
                 path.unlink()
             yield
 
