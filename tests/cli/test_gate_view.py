@@ -40,6 +40,12 @@ def test_what_was_decided_and_what_it_does_is_told() -> None:
     assert said[1] == f"rejected: ledger entry {'e' * 12}, which stood already"
 
 
+def test_of_a_refusal_it_is_told_that_nothing_was_installed() -> None:
+    said = shown(decided(decision=None, entry=None, new_entry=False, consequences_said=()))
+    assert said == ["accept it", "nothing was installed", f"report {'d' * 12}"]
+    assert "nothing was installed" not in shown(GateAnswer(**members(verdict="refused")))
+
+
 def test_runs_to_make_are_listed_and_control_characters_made_visible() -> None:
     rerun = [
         {"side": "candidate", "task": "a\x1bb", "attempt": 1, "trace": "f" * 64},

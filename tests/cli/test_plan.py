@@ -125,3 +125,11 @@ def test_words_of_a_plan_that_lists_nothing() -> None:
 def test_rows_that_a_class_has_above_its_share_are_told_by_what_lacks_all_the_same() -> None:
     above = replace(REPORT, rows=9, lacking=4)
     assert "\n9 rows there now, 10 are wanted, 4 of their classes lack\n" in about(above)
+
+
+def test_tasks_that_the_limit_of_runs_cut_off_are_not_said_to_be_unneeded() -> None:
+    left = replace(REPORT, not_needed=("t-8", "t-9"), unfilled=0, rows=2, wanted=10, lacking=8)
+    assert "2 not needed now" in about(replace(left, expected=8.0))
+    assert "2 not needed now" in about(replace(left, expected=7.0, unfilled=1))
+    assert "2 beyond --runs" in about(replace(left, expected=4.5))
+    assert "2 beyond --runs" in about(replace(left, wanted=None, lacking=None))

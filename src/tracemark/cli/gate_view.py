@@ -33,6 +33,8 @@ def view_gate(report: Report, stream: TextIO) -> None:
         words = _DECIDED[report.decision, report.dry_run].format(entry=(report.entry or "")[:_SHORT])
         lines.append(words + ("" if report.new_entry or report.dry_run else ", which stood already"))
         lines += report.consequences_said
+    elif isinstance(report, InstallAnswer):
+        lines.append("nothing was installed")
     for refusal in report.report["refusals"]:
         lines += [_attempt(one) for one in refusal["rerun"]]
     for refusal in report.report["refusals"]:

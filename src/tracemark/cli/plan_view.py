@@ -6,6 +6,9 @@ from tracemark.acts.planning import PlanReport
 from tracemark.findings import numbered
 from tracemark.hidden import visible
 
+_ROUNDED = 0.001
+"""To what expected rows are rounded."""
+
 
 def about(report: PlanReport) -> str:
     """Return what is said of a plan beside its list, on a few lines."""
@@ -22,11 +25,13 @@ def about(report: PlanReport) -> str:
         ),
         f"{numbered(report.rows, 'row')} there now, {wanted}",
     ]
+    # rows that tasks could give and the list leaves out: its runs are fewer than it takes
+    cut = report.lacking is None or report.expected + report.unfilled < report.lacking - _ROUNDED
     rest = {
         "solved and harvested": len(report.retired),
         "solved, waiting for an export": len(report.waiting),
         "given up": len(report.given_up),
-        "not needed now": len(report.not_needed),
+        "beyond --runs" if cut else "not needed now": len(report.not_needed),
         "of the evaluation set": report.evaluation,
     }
     told = ", ".join(f"{count} {what}" for what, count in rest.items() if count)
