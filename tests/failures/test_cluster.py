@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.failures.runs import bash, line, says
 from tracemark import digest
 from tracemark.failures import cluster as module
-from tracemark.failures.cluster import Cluster, Clusters, Sighting, cluster_id, sighting
+from tracemark.failures.cluster import Cluster, Clusters, Incident, cluster_id, incident
 from tracemark.failures.conditions import shipped
 from tracemark.failures.route import route
 
@@ -23,7 +23,7 @@ STARTS = st.sampled_from(
 )
 SIGHTINGS = st.lists(
     st.builds(
-        Sighting,
+        Incident,
         st.text("abcdef0123456789", min_size=1, max_size=3),
         st.sampled_from([None, "tm1:a", "tm1:b"]),
         st.sampled_from([None, "bash"]),
@@ -38,7 +38,7 @@ SIGHTINGS = st.lists(
 
 VARIED = st.lists(
     st.builds(
-        Sighting,
+        Incident,
         st.text("abcdef0123456789", min_size=4, max_size=4),
         st.just("tm1:a"),
         st.just("bash"),
@@ -49,19 +49,19 @@ VARIED = st.lists(
     max_size=30,
     unique_by=lambda seen: seen.trace,
 )
-"""Sightings of so many clusters that parts of them leave some out."""
+"""Incidents of so many clusters that parts of them leave some out."""
 
 
-def counted(sightings: list[Sighting], limit: int = 1_000) -> Clusters:
+def counted(incidents: list[Incident], limit: int = 1_000) -> Clusters:
     found = Clusters(limit)
-    for seen in sightings:
+    for seen in incidents:
         found.ran(seen.fingerprint)
         found.add(seen)
     return found
 
 
-def seen(number: int, *, task: str | None = "d/t", line: str = "Error: <n>", start: str | None = None) -> Sighting:
-    return Sighting(digest.of(number), "tm1:a", "bash", line, task, start)
+def seen(number: int, *, task: str | None = "d/t", line: str = "Error: <n>", start: str | None = None) -> Incident:
+    return Incident(digest.of(number), "tm1:a", "bash", line, task, start)
 
 
 class TestIds:
@@ -74,8 +74,8 @@ class TestIds:
 
     def test_what_is_said_of_a_trace_comes_from_its_failure(self) -> None:
         stored = line(bash("make", "make: *** [Makefile:192: build] Error 2", 2))
-        found = sighting("id", "tm1:a", stored, route(stored, shipped()))
-        assert found == Sighting("id", "tm1:a", "bash", "make: *** [Makefile:<n>: build] Error <n>", "d/t", None)
+        found = incident("id", "tm1:a", stored, route(stored, shipped()))
+        assert found == Incident("id", "tm1:a", "bash", "make: *** [Makefile:<n>: build] Error <n>", "d/t", None)
 
     @pytest.mark.parametrize(
         ("run", "task"),
@@ -91,21 +91,21 @@ class TestIds:
         self, run: dict[str, Any], task: str | None
     ) -> None:
         stored = line(says("done")) | {"run": run}
-        assert sighting("id", None, stored, route(stored, shipped())).task == task
+        assert incident("id", None, stored, route(stored, shipped())).task == task
 
     def test_a_run_without_an_error_is_named_by_its_condition(self) -> None:
         stored = line(says("done"))
-        found = sighting("id", None, stored, route(stored, shipped()))
+        found = incident("id", None, stored, route(stored, shipped()))
         assert (found.tool, found.masked) == (None, "(stopped-early)")
 
 
 class TestMerging:
     @given(SIGHTINGS, st.randoms(use_true_random=False), st.integers(1, 5), st.sampled_from([1, 2, 3, 1_000]))
     def test_any_order_and_any_parts_give_the_same(
-        self, sightings: list[Sighting], chance: random.Random, parts: int, limit: int
+        self, incidents: list[Incident], chance: random.Random, parts: int, limit: int
     ) -> None:
-        whole = counted(sightings, limit)
-        shuffled = list(sightings)
+        whole = counted(incidents, limit)
+        shuffled = list(incidents)
         chance.shuffle(shuffled)
         assert counted(shuffled, limit) == whole
         pieces = [counted(shuffled[number::parts], limit) for number in range(parts)]
@@ -114,11 +114,11 @@ class TestMerging:
 
     @given(VARIED, st.randoms(use_true_random=False), st.integers(1, 5), st.integers(1, 6))
     def test_parts_that_each_left_clusters_out_give_the_same_in_any_order(
-        self, sightings: list[Sighting], chance: random.Random, parts: int, limit: int
+        self, incidents: list[Incident], chance: random.Random, parts: int, limit: int
     ) -> None:
-        whole = counted(sightings, limit)
-        pieces: list[list[Sighting]] = [[] for _ in range(parts)]
-        for one in sightings:
+        whole = counted(incidents, limit)
+        pieces: list[list[Incident]] = [[] for _ in range(parts)]
+        for one in incidents:
             chance.choice(pieces).append(one)
         together = Clusters(limit)
         for piece in chance.sample(pieces, parts):
@@ -144,9 +144,9 @@ class TestMerging:
         assert together.left_out == 14
 
     @given(SIGHTINGS, st.integers(0, 24), st.integers(0, 24), st.sampled_from([1, 2, 1_000]))
-    def test_it_is_associative_and_commutative(self, sightings: list[Sighting], one: int, two: int, limit: int) -> None:
+    def test_it_is_associative_and_commutative(self, incidents: list[Incident], one: int, two: int, limit: int) -> None:
         begin, end = sorted((one, two))
-        a, b, c = (counted(part, limit) for part in (sightings[:begin], sightings[begin:end], sightings[end:]))
+        a, b, c = (counted(part, limit) for part in (incidents[:begin], incidents[begin:end], incidents[end:]))
         assert a.merge(b) == b.merge(a)
         assert a.merge(b).merge(c) == a.merge(b.merge(c))
 
@@ -157,15 +157,15 @@ class TestMerging:
         assert two == counted([seen(2)])
 
     @given(SIGHTINGS)
-    def test_nothing_is_lost(self, sightings: list[Sighting]) -> None:
-        found = counted(sightings, 2)
-        assert sum(cluster.traces for cluster in found) + found.left_out == len(sightings)
+    def test_nothing_is_lost(self, incidents: list[Incident]) -> None:
+        found = counted(incidents, 2)
+        assert sum(cluster.traces for cluster in found) + found.left_out == len(incidents)
 
 
 class TestWhatIsCounted:
     def test_traces_tasks_and_representatives(self) -> None:
-        sightings = [seen(number, task=f"d/{number % 4}") for number in range(9)]
-        (found,) = counted([*sightings, seen(9, task=None)])
+        incidents = [seen(number, task=f"d/{number % 4}") for number in range(9)]
+        (found,) = counted([*incidents, seen(9, task=None)])
         assert (found.traces, found.task_count, found.full, found.unknown) == (10, 4, False, 1)
         assert found.representatives == tuple(sorted(digest.of(number) for number in range(10))[:3])
 
@@ -220,8 +220,8 @@ class TestMemory:
         assert many.task_count == pytest.approx(20_000, rel=0.12)
 
     def test_tasks_beyond_the_limit_merge_as_they_count(self) -> None:
-        sightings = [seen(number, task=f"d/{number}") for number in range(3_000)]
-        assert counted(sightings[::2]).merge(counted(sightings[1::2])) == counted(list(reversed(sightings)))
+        incidents = [seen(number, task=f"d/{number}") for number in range(3_000)]
+        assert counted(incidents[::2]).merge(counted(incidents[1::2])) == counted(list(reversed(incidents)))
 
     def test_what_is_an_estimate_stays_one_with_nothing_new(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "TASKS", 2)

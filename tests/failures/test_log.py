@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.failures.runs import bash, call, line, says
 from tracemark.failures import log
-from tracemark.failures.cluster import TASKS, Clusters, Sighting, sighting
+from tracemark.failures.cluster import TASKS, Clusters, Incident, incident
 from tracemark.failures.conditions import shipped
 from tracemark.failures.route import Routing, route
 
@@ -23,7 +23,7 @@ def collection(*masked: str) -> Clusters:
     found = Clusters()
     for number, text in enumerate(masked):
         found.ran("tm1:a")
-        found.add(Sighting(f"{number:064}", "tm1:a", "bash", text, f"d/{number}", "2026-08-01"))
+        found.add(Incident(f"{number:064}", "tm1:a", "bash", text, f"d/{number}", "2026-08-01"))
     return found
 
 
@@ -121,7 +121,7 @@ def test_a_cluster_has_its_counts_and_examples() -> None:
     stored, routing = routed(bash("make", "no", 2))
     found = Clusters()
     found.ran("tm1:a", 4)
-    found.add(sighting("id", "tm1:a", stored, routing))
+    found.add(incident("id", "tm1:a", stored, routing))
     (cluster,) = found
     value = log.cluster_value(cluster, found, [log.example("id", stored, routing)])
     assert value["cluster"] == cluster.id
@@ -156,7 +156,7 @@ class TestOverview:
 
     def test_a_bar_ends_no_cell_and_is_one_elsewhere(self) -> None:
         found = Clusters()
-        found.add(Sighting("0", None, "a|b", r"no \| or \\| here", r"d/t|u", None))
+        found.add(Incident("0", None, "a|b", r"no \| or \\| here", r"d/t|u", None))
         text = log.overview("h", found, {})
         row = next(line for line in text.splitlines() if line.startswith("| 1 |"))
         assert row.count("|") == 7
@@ -177,7 +177,7 @@ class TestOverview:
     def test_an_estimate_of_the_tasks_is_said_to_be_one(self) -> None:
         found = Clusters()
         for number in range(TASKS + 200):
-            found.add(Sighting(str(number), None, None, "e", f"d/{number}", None))
+            found.add(Incident(str(number), None, None, "e", f"d/{number}", None))
         assert " and about 1" in log.overview("h", found, {})
         assert " and 2 more" in log.overview("h", collection(*["e"] * 7), {})
 
@@ -187,5 +187,5 @@ class TestOverview:
     def test_says_how_many_are_left_out(self) -> None:
         found = Clusters(1)
         for number in range(3):
-            found.add(Sighting(str(number), None, None, f"e{number}", None, None))
+            found.add(Incident(str(number), None, None, f"e{number}", None, None))
         assert "2 runs of further clusters" in log.overview("h", found, {})

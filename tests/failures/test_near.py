@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tracemark.errors import UsageError
-from tracemark.failures.cluster import Clusters, Sighting
+from tracemark.failures.cluster import Clusters, Incident
 from tracemark.failures.near import LEAST, near
 
 LINES = ("Error: order <n> is locked", "Error: the order <n> is locked", "ModuleNotFoundError: No module named <text>")
@@ -17,8 +17,8 @@ LINES = ("Error: order <n> is locked", "Error: the order <n> is locked", "Module
 def clusters() -> Clusters:
     found = Clusters()
     for line in LINES:
-        found.add(Sighting(line.encode().hex()[:64], "tm1:a", "look", line, None, None))
-    found.add(Sighting("f" * 64, "tm1:b", "order", LINES[0], None, None))
+        found.add(Incident(line.encode().hex()[:64], "tm1:a", "look", line, None, None))
+    found.add(Incident("f" * 64, "tm1:b", "order", LINES[0], None, None))
     return found
 
 
@@ -49,6 +49,6 @@ def test_without_rapidfuzz_the_command_that_installs_it_is_named(
 def test_runs_in_which_no_call_failed_are_not_alike_for_the_name_of_their_condition() -> None:
     found = Clusters()
     for number, harness in enumerate(("tm1:a", "tm1:b")):
-        found.add(Sighting(f"{number}" * 64, harness, None, "(stopped-early)", None, None))
-        found.add(Sighting(f"{number + 2}" * 64, harness, "look", "(stopped-early)", None, None))
+        found.add(Incident(f"{number}" * 64, harness, None, "(stopped-early)", None, None))
+        found.add(Incident(f"{number + 2}" * 64, harness, "look", "(stopped-early)", None, None))
     assert [one.cluster.tool for one in near(found, "(stopped-early)", "")] == ["look", "look"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.failures.runs import Line
 from tracemark import digest
-from tracemark.failures.cluster import Clusters, sighting
+from tracemark.failures.cluster import Clusters, incident
 from tracemark.failures.conditions import UNMATCHED, shipped
 from tracemark.failures.log import cluster_value, example, overview, row, to_json
 from tracemark.failures.route import Routing, route
@@ -104,7 +104,7 @@ def test_the_log_of_all_of_them_can_be_written(routed: list[Routed]) -> None:
     for each in routed:
         if each.line["outcome"]["status"] == "success":
             continue
-        seen = sighting(each.trace, None, each.line, each.routing)
+        seen = incident(each.trace, None, each.line, each.routing)
         clusters.ran(None)
         rows.append(row(each.trace, each.line, None, each.routing, clusters.add(seen)))
         counts[each.routing.condition, each.routing.destination] += 1

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.exporters.head import Head, require_same
-from tracemark.failures.cluster import Clusters, cluster_id, sighting
+from tracemark.failures.cluster import Clusters, cluster_id, incident
 from tracemark.failures.conditions import Conditions, Destination
 from tracemark.failures.log import example, row, to_json
 from tracemark.failures.route import Routing, route
@@ -139,7 +139,7 @@ def work(job: FailureJob) -> FailureResult:
         if file is None:
             continue
         result.evidence.setdefault(asked.log, Counter())[asked.evidence] += 1
-        seen = sighting(asked.trace, asked.counted, line, routing)
+        seen = incident(asked.trace, asked.counted, line, routing)
         name = cluster_id(seen.fingerprint, seen.tool, seen.masked)
         if file == FAILURES:
             clusters.add(seen)

@@ -22,7 +22,7 @@ from tracemark.acts.failure_job import FAILURES, FILES, FailureJob, FailureResul
 from tracemark.acts.failure_terms import ALL, Asking, Left, logs_of
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import UnknownNameError, UsageError
-from tracemark.failures.cluster import Cluster, Clusters, cluster_id, sighting
+from tracemark.failures.cluster import Cluster, Clusters, cluster_id, incident
 from tracemark.failures.log import cluster_value, example
 from tracemark.failures.near import fuzz, near
 from tracemark.findings import Finding, Report
@@ -311,7 +311,7 @@ def _trace(corpus: Corpus, store: Store, trace: str) -> TraceRouted:
     status = line["outcome"]["status"]
     file = None if status == "success" else FILES.get(routing.destination)
     reason = "superseded" if state.superseded_by else asking.reason(state)
-    seen = sighting(trace, asked.counted, line, routing)
+    seen = incident(trace, asked.counted, line, routing)
     return TraceRouted(
         findings=_findings(corpus, store),
         trace=trace,

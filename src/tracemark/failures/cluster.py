@@ -39,13 +39,13 @@ REPRESENTATIVES = 3
 
 _HASHES = 16**16
 _CONDITION = re.compile(r"\([^()]+\)")
-"""What stands in place of a line for runs in which no call failed, see `sighting`."""
+"""What stands in place of a line for runs in which no call failed, see `incident`."""
 
 Seen = tuple[float, str]
 """An instant in seconds, and the text that said it."""
 
 
-class Sighting(NamedTuple):
+class Incident(NamedTuple):
     """The earliest unrecovered failure of one trace, as clusters count it."""
 
     trace: str
@@ -62,7 +62,7 @@ class Sighting(NamedTuple):
     """When the run started, as its source wrote it."""
 
 
-def sighting(trace: str, fingerprint: str | None, line: Mapping[str, Any], routing: Routing) -> Sighting:
+def incident(trace: str, fingerprint: str | None, line: Mapping[str, Any], routing: Routing) -> Incident:
     """Return what clusters count of a routed trace.
 
     Args:
@@ -74,7 +74,7 @@ def sighting(trace: str, fingerprint: str | None, line: Mapping[str, Any], routi
     run, failure = line["run"], routing.failure
     task = qualified(run.get("task") or None, run.get("domain"))
     masked = f"({routing.condition})" if routing.masked is None else routing.masked
-    return Sighting(trace, fingerprint, failure.tool if failure else None, masked, task, run.get("start"))
+    return Incident(trace, fingerprint, failure.tool if failure else None, masked, task, run.get("start"))
 
 
 def cluster_id(fingerprint: str | None, tool: str | None, masked: str) -> str:
@@ -153,7 +153,7 @@ class _Counting:
         self.last: Seen | None = None
         self.representatives: list[str] = []
 
-    def add(self, seen: Sighting) -> None:
+    def add(self, seen: Incident) -> None:
         """Count one trace."""
         self.traces += 1
         if seen.task is None:
@@ -217,16 +217,16 @@ class Clusters:
         self._limit = limit
         self._found: dict[str, _Counting] = {}
         self._runs: dict[str | None, int] = {}
-        self._sightings = 0
+        self._incidents = 0
         self._below: str | None = None
 
     def ran(self, fingerprint: str | None, runs: int = 1) -> None:
         """Count runs of a harness, failed or not: what shares are shares of."""
         self._runs[fingerprint] = self._runs.get(fingerprint, 0) + runs
 
-    def add(self, seen: Sighting) -> str:
+    def add(self, seen: Incident) -> str:
         """Count one trace; return its cluster's id."""
-        self._sightings += 1
+        self._incidents += 1
         name = cluster_id(seen.fingerprint, seen.tool, seen.masked)
         if self._below is None or name < self._below:
             found = self._found.get(name)
@@ -248,7 +248,7 @@ class Clusters:
         """Add all that another collection counted, with which this one shares no trace; `part` stays as it is."""
         part._bound()
         limit, runs, found = part._below, part._runs, part._found
-        self._sightings += part._sightings
+        self._incidents += part._incidents
         if limit is not None and (self._below is None or limit < self._below):
             self._below = limit
             self._found = {name: counting for name, counting in self._found.items() if name < limit}
@@ -282,7 +282,7 @@ class Clusters:
     def left_out(self) -> int:
         """Traces whose clusters are not remembered, because there were too many clusters."""
         self._bound()
-        return self._sightings - sum(counting.traces for counting in self._found.values())
+        return self._incidents - sum(counting.traces for counting in self._found.values())
 
     def runs(self, fingerprint: str | None) -> int:
         """Return how many runs of a harness were counted."""
@@ -294,7 +294,7 @@ class Clusters:
         return cluster.traces / runs if runs else None
 
     def _counted(self) -> tuple[object, ...]:
-        return list(self), self._runs, self._sightings, self._limit, self._below
+        return list(self), self._runs, self._incidents, self._limit, self._below
 
     def _bound(self, slack: int = 0) -> None:
         """Forget the clusters of the largest ids when there are too many; what is forgotten never comes back."""
