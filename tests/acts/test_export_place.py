@@ -22,7 +22,7 @@ COMMANDS = [
     ("pipeline", "plots", "x.json"),
 ]
 FILES = ["ledger.jsonl", "params.yaml", "dvc.yaml", "dvc.lock", ".gitignore"]
-READ = [*FILES, "inbox/x", "traces/x", ".git/x", ".dvc", "harness_versions"]
+READ = [*FILES, "inbox/x", "traces/x", ".git/x", ".dvc", "harness_versions", "domains/x", "reports/decisions/x.json"]
 
 
 def state(root: Path) -> dict[str, bytes | None]:
@@ -38,6 +38,17 @@ def test_no_command_writes_where_the_corpus_keeps_what_it_reads(
     for place in READ:
         assert tracemark(["--root", str(bench.root), *command, "--out", str(bench.root / place)]) == 2, place
         assert "the corpus keeps what it reads there" in capsys.readouterr().err, place
+    assert state(bench.root) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_command_takes_a_folder_in_which_others_have_their_places(
+    bench: Bench, command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = state(bench.root)
+    for place in ("exports", "reports", "exports/sft/.."):
+        assert tracemark(["--root", str(bench.root), *command, "--out", str(bench.root / place)]) == 2, place
+        assert f"cannot take the place of {place[:7]}/" in capsys.readouterr().err, place
     assert state(bench.root) == before
 
 

@@ -15,11 +15,15 @@ from pathlib import Path
 
 from tracemark.acts import lockfile
 from tracemark.acts.corpus import VERSIONS
+from tracemark.acts.kept_reports import DECIDED, REPORTS
+from tracemark.acts.leaks import EXPORTS
 from tracemark.durable import PRIVATE, is_there, read_regular
 from tracemark.errors import IrregularFileError, UsageError
 from tracemark.ledger import chain, params
 
-_FOLDERS = ("inbox", "traces", PRIVATE, ".git", ".dvc", VERSIONS)
+_FOLDERS = ("inbox", "traces", PRIVATE, ".git", ".dvc", VERSIONS, "domains", DECIDED)
+_SHARED = (EXPORTS, REPORTS)
+"""Folders in which several commands have places of their own, so that none takes the whole."""
 _FILES = (chain.NAME, params.NAME, "dvc.yaml", lockfile.NAME, ".gitignore", ".dvcignore", ".gitattributes")
 
 
@@ -35,6 +39,10 @@ def require_elsewhere(root: Path, out: Path, example: str) -> None:
         UsageError: when it is.
     """
     place = Path(os.path.realpath(out))
+    for name in _SHARED:
+        if place == Path(os.path.realpath(root / name)):
+            message = f"exports and reports cannot take the place of {name}/: others lie in it"
+            raise UsageError(message, where=str(out), hint=f"name a place of its own, such as {example}")
     for name in (*_FOLDERS, *_FILES):
         if place.is_relative_to(os.path.realpath(root / name)):
             verb = f"lie in {name}/" if name in _FOLDERS else f"take the place of {name}"
