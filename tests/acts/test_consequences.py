@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracemark.acts.consequences import as_if, consequences
+from tracemark.acts.consequences import Consequences, as_if, consequences
 from tracemark.acts.corpus import Corpus
 
 from .evaluated import Bench
@@ -36,3 +36,14 @@ def test_too_few_rows_for_an_export_are_told(bench: Bench) -> None:
     bench.set(("minimum: 1", "minimum: 50"))
     said = consequences(Corpus(bench.root), {"harness": bench.fingerprint("desk_b")}).words()
     assert "export sft is refused until it has 50 rows" in said
+
+
+def test_what_the_rows_after_are_made_of_is_told() -> None:
+    numbers = {"planned_tasks": 0, "planned_runs": 0, "unplanned": None, "minimum": 1}
+    other = Consequences(successes_before=69, successes_after=81, kept=0, rows_before=44, rows_after=50, **numbers)
+    assert other.words()[0] == (
+        "training set: 0 of 69 successes still count, and 81 of the pair after that did not before; "
+        "an export would hold 50 rows, 44 before"
+    )
+    same = Consequences(successes_before=3, successes_after=3, kept=3, rows_before=3, rows_after=3, **numbers)
+    assert same.words()[0] == "training set: 3 of 3 successes still count; an export would hold 3 rows, 3 before"

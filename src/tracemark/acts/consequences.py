@@ -46,7 +46,11 @@ class Consequences:
     def words(self) -> list[str]:
         """Return what it comes to, a sentence a line."""
         rows = f"an export would hold {self.rows_after} rows, {self.rows_before} before"
-        said = [f"training set: {self.kept} of {self.successes_before} successes still count; {rows}"]
+        others = self.successes_after - self.kept
+        counted = f"{self.kept} of {self.successes_before} successes still count"
+        if others:
+            counted += f", and {others} of the pair after that did not before"
+        said = [f"training set: {counted}; {rows}"]
         if self.rows_after < self.minimum:
             said.append(f"export sft is refused until it has {self.minimum} rows")
         if self.unplanned is not None:
