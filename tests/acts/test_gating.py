@@ -492,6 +492,15 @@ def test_an_empty_set_is_refused(bench: Bench, capsys: pytest.CaptureFixture[str
     assert "freeze the set anew" not in changed["hint"]
 
 
+def test_the_first_line_calls_the_accepted_model_as_it_was_accepted(bench: Bench) -> None:
+    for revision in "ab":
+        bench.evaluate("desk_a", f"q@{revision}", ALL)
+    accepted_pair.accept_model(bench.root, "q", "of any revision", CLOCK)
+    said = gating.gate_harness(bench.root, "desk_b").said[0]
+    assert "desk_a with q:" in said
+    assert "q@" not in said.partition(":")[0]
+
+
 def test_the_accepted_half_is_no_candidate(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     assert "one harness" in refusals(bench, capsys, "harness", "--candidate", "desk_a")["nothing-to-compare"]["message"]
     assert "one model" in refusals(bench, capsys, "model", "--candidate", "m@1")["nothing-to-compare"]["message"]
@@ -618,7 +627,7 @@ def test_a_report_overwrites_nothing_but_a_report(bench: Bench, name: str) -> No
     (bench.root / "reports").mkdir(exist_ok=True)
     path = bench.root / name
     before = path.read_bytes() if path.is_file() else None
-    with pytest.raises(UsageError, match="no report of a gate|cannot take the place of"):
+    with pytest.raises(UsageError, match=r"no report of a gate|cannot take the place of"):
         bench.gate(out=path)
     assert before is None or path.read_bytes() == before
 

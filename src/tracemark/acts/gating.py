@@ -237,11 +237,14 @@ def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
 def answer_members(corpus: Corpus, judged: Judged, out: Path | None) -> dict[str, Any]:
     """Return the members of a `GateAnswer`; `out` is the file that holds the report, None when there is none."""
     report = judged.report
+    sides = judged.comparison.incumbent, judged.comparison.candidate
+    # as it was asked for: an accepted model without a revision may mean attempts of several
+    models = {side: str(cell.pair.model) for side, cell in zip(("incumbent", "candidate"), sides, strict=True)}
     return {
         "findings": judged.findings,
         "verdict": report.verdict,
         "half": report.half,
-        "said": tuple(words(report, {one.fingerprint: one.name for one in corpus.harnesses})),
+        "said": tuple(words(report, {one.fingerprint: one.name for one in corpus.harnesses}, models)),
         "digest": digest_of(report),
         "report": report.model_dump(mode="json"),
         "out": _named(out),

@@ -213,14 +213,18 @@ def _figure(figure: Figure) -> FigureOf:
     return FigureOf(value=figure.value, withheld=figure.withheld)
 
 
-def words(report: GateReport, names: Mapping[str, str] | None = None) -> list[str]:
+def words(
+    report: GateReport, names: Mapping[str, str] | None = None, models: Mapping[str, str] | None = None
+) -> list[str]:
     """Return what a report says, a sentence a line; the first one says what matters most.
 
     Args:
         report: the report.
         names: what harnesses are called, by fingerprint; None, and what is not in it, is called by its fingerprint.
+        models: what the models of `incumbent` and `candidate` were called by whoever asked; None, and what is not in
+            it, is called as its attempts name it.
     """
-    judged = _judged(report, names or {})
+    judged = _judged(report, names or {}, models or {})
     if report.measured is None:
         reasons = ", ".join(dict.fromkeys(refusal.reason for refusal in report.refusals))
         lines = [f"no decision on {judged}: {reasons}"]
@@ -277,11 +281,12 @@ def _tasks(number: float, sign: str = "-") -> str:
     return f"{round(number, 2) + 0:{sign}.2f}".rstrip("0").rstrip(".")
 
 
-def _judged(report: GateReport, names: Mapping[str, str]) -> str:
+def _judged(report: GateReport, names: Mapping[str, str], called: Mapping[str, str]) -> str:
     """Return what is judged against what, and under which other half where that is one."""
     new, old = report.candidate, report.incumbent
     harnesses = [names.get(cell.harness, cell.harness[:_SHORT]) for cell in (new, old)]
-    models = [str(Model(**cell.model.model_dump())) for cell in (new, old)]
+    sides = {"candidate": new, "incumbent": old}
+    models = [called.get(side, str(Model(**cell.model.model_dump()))) for side, cell in sides.items()]
     if report.half == "harness" and new.model == old.model:
         return f"harness {harnesses[0]} against {harnesses[1]} with {models[0]}"
     if report.half == "model" and new.harness == old.harness:
