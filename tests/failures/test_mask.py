@@ -36,7 +36,7 @@ from tracemark.failures.mask import LONGEST_MASKED, mask
         ("loss 1e-05 or 2.5E+10 or .5 is not 0.5", "loss <n> or <n> or <n> is not <n>"),
         ("user sara.doe+1@mail.example.com not found", "user <mail> not found"),
         ("git@example.com:a/b and pkg@1.2.3", "<mail>:<path> and pkg@<n>"),
-        ("/home/a@b.com/x and a@b.com/x", "<path> and <path>"),
+        ("/srv/a@b.com/x and a@b.com/x", "<path> and <path>"),
         ("fe80::1ff:fe23:4567:890a%eth0 unreachable", "<ip> unreachable"),
         ("2001:db8::1, ::1 and 2001:0db8:85a3:0000:0000:8a2e:0370:7334", "<ip>… and <ip>"),
         ("std::vector, a::b and dead::beef", "std::vector, a::b and dead::beef"),

@@ -28,6 +28,8 @@ FORBIDDEN = {
     "an unfinished place": re.compile(r"(?:#|//|<!--) *(?:TO[D]O|FIX[M]E|XX[X])\b"),
     "a marker of a merge": re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE),
 }
+# which options take a value, of every program that agents call, is what that file is for
+ALLOWED = {("an option that names a package index", ROOT / "src/tracemark/failures/programs.toml")}
 
 
 def tracked() -> list[Path]:
@@ -108,6 +110,8 @@ def test_every_json_member_is_explained() -> None:
 def test_no_tracked_file_holds(what: str) -> None:
     found = []
     for path in tracked():
+        if (what, path) in ALLOWED:
+            continue
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:

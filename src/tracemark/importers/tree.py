@@ -200,7 +200,8 @@ def _is_trial(folder: Path) -> bool:
 def _listed(path: str, label: str) -> list[os.DirEntry[str]] | Refused:
     """Return what is in a folder in the order of the names, or why it cannot be listed."""
     try:
-        return sorted(os.scandir(path), key=lambda entry: entry.name)
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         return _unreadable(path, label, f"cannot be listed: {error.strerror or error}")
 
