@@ -238,3 +238,12 @@ def bench(_measured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> A
     shutil.copytree(_measured, root)
     monkeypatch.chdir(root)
     return Bench(root)
+
+
+@pytest.fixture
+def failures(shop: Shop) -> Shop:
+    """A corpus whose runs failed in every way that the log tells apart."""
+    # that module is made of what this one defines
+    from .failed_runs import shop_of_failures
+
+    return shop_of_failures(shop)

@@ -37,15 +37,9 @@ from .failed_runs import (
     manifest,
     reject,
     rows,
-    shop_of_failures,
     tasks,
 )
 from .test_pinned import pin, segments
-
-
-@pytest.fixture
-def failures(shop: Shop) -> Shop:
-    return shop_of_failures(shop)
 
 
 def test_each_failure_of_the_accepted_harness_lies_in_its_file(failures: Shop) -> None:

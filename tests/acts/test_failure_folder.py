@@ -18,12 +18,7 @@ from tracemark.errors import UsageError
 from tracemark.model.failure_log import FailureLog
 
 from .conftest import Shop
-from .failed_runs import clusters, content, export, failed, manifest, reject, rows, shop_of_failures
-
-
-@pytest.fixture
-def failures(shop: Shop) -> Shop:
-    return shop_of_failures(shop)
+from .failed_runs import clusters, content, export, failed, manifest, reject, rows
 
 
 def test_an_earlier_log_is_replaced(failures: Shop) -> None:

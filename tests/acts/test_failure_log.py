@@ -11,12 +11,7 @@ from tracemark.acts.failure_log import FailureFilter, FailureList
 from tracemark.errors import ParamsError, UnknownNameError, UsageError
 
 from .conftest import CLOCK, Shop, document
-from .failed_runs import failed, shop_of_failures
-
-
-@pytest.fixture
-def failures(shop: Shop) -> Shop:
-    return shop_of_failures(shop)
+from .failed_runs import failed
 
 
 def listed(shop: Shop, **wanted: Any) -> FailureList:

@@ -16,14 +16,8 @@ from .failed_runs import (
     manifest,
     reject,
     rows,
-    shop_of_failures,
     tasks,
 )
-
-
-@pytest.fixture
-def failures(shop: Shop) -> Shop:
-    return shop_of_failures(shop)
 
 
 def test_an_empty_task_is_an_unknown_one(failures: Shop) -> None:

@@ -20,8 +20,9 @@ from pathlib import Path
 from tracemark import digest
 from tracemark.acts.failure_job import FAILURES, FILES
 from tracemark.acts.folder_swap import LOCK, replace
-from tracemark.durable import make_folder, read_regular
-from tracemark.errors import IrregularFileError, UsageError
+from tracemark.durable import make_folder
+from tracemark.errors import UsageError
+from tracemark.exporters.manifest import states_format
 from tracemark.model.failure_log import FORMAT, FailureLog
 
 NAME = "manifest.json"
@@ -39,7 +40,6 @@ CANDIDATES = "candidates"
 ROWS = (FAILURES, *sorted(set(FILES.values()) - {FAILURES}))
 """The files with a row for each trace."""
 
-_FORMATS = FORMAT.rpartition("/")[0] + "/"
 _OF_A_LOG = "|".join([*map(re.escape, (OVERVIEW, *ROWS)), rf"{CLUSTERS}/[0-9a-f]{{64}}\.json"])
 _OWN = re.compile(rf"{re.escape(NAME)}|(?:{CANDIDATES}/[0-9a-f]{{16}}/)?(?:{_OF_A_LOG})")
 _FOLDER = re.compile(rf"(?:{CANDIDATES}(?:/[0-9a-f]{{16}}(?:/{CLUSTERS})?)?|{CLUSTERS})")
@@ -89,7 +89,7 @@ def strangers(folder: Path) -> list[str]:
     Raises:
         OSError: when it cannot be listed.
     """
-    if not _is_manifest(folder / NAME):
+    if not states_format(folder / NAME, FORMAT):
         return sorted(path.name for path in folder.iterdir())
     return sorted(_strange(folder))
 
@@ -167,11 +167,3 @@ def _works_in(folder: Path) -> bool:
 
 def _few(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-
-
-def _is_manifest(path: Path) -> bool:
-    try:
-        value = digest.loads(read_regular(path)).value
-    except (OSError, IrregularFileError, digest.NotJSONError):
-        return False
-    return isinstance(value, dict) and str(value.get("format")).startswith(_FORMATS)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from tracemark import digest
 from tracemark.durable import require_regular
 from tracemark.errors import IrregularFileError
 from tracemark.exporters import manifest, sft
@@ -21,7 +20,6 @@ FILES = (sft.FILE, manifest.CARD, manifest.NAME)
 """What an export holds, in the order in which it is written."""
 
 _CARD = manifest.card("").partition(b"\ndataset_info:")[0]
-_FORMATS = FORMAT.rpartition("/")[0] + "/"
 _ROW = json.dumps(min(name for name in sft.COLUMNS if name.startswith("tracemark_"))).encode()
 
 
@@ -41,8 +39,7 @@ def strangers(folder: Path) -> list[str]:
     others = [name for name in names if name not in FILES and not is_temporary(name)]
     rows = _read(folder / sft.FILE, lambda file: file.readline())
     card = _read(folder / manifest.CARD, lambda file: file.read(len(_CARD)))
-    stated = _read(folder / manifest.NAME, lambda file: file.read())
-    if card == _CARD or _ROW in (rows or b"") or _is_manifest(stated or b""):
+    if card == _CARD or _ROW in (rows or b"") or manifest.states_format(folder / manifest.NAME, FORMAT):
         return others
     alone = [name for name in names if name in FILES and not (name == sft.FILE and rows == b"")]
     return sorted([*others, *alone])
@@ -51,15 +48,6 @@ def strangers(folder: Path) -> list[str]:
 def is_temporary(name: str) -> bool:
     """Return whether a file is what an export that was cut short left behind."""
     return name.endswith(".tmp") and any(name.startswith(f".{file}.") for file in FILES)
-
-
-def _is_manifest(stated: bytes) -> bool:
-    """Return whether a text says of itself that it is the manifest of an export, of any version."""
-    try:
-        value = digest.loads(stated).value
-    except digest.NotJSONError:
-        return False
-    return isinstance(value, dict) and str(value.get("format")).startswith(_FORMATS)
 
 
 def _read(path: Path, ask: Callable[[BinaryIO], bytes]) -> bytes | None:

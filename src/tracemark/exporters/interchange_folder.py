@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemark import digest
-from tracemark.durable import read_regular
-from tracemark.errors import IrregularFileError
+from tracemark.exporters.manifest import states_format
 from tracemark.importers.tree import INTERCHANGE, SNAPSHOT_SUFFIX
 from tracemark.model.interchange import FORMAT, Interchange
 
@@ -33,7 +32,6 @@ FILES = "trajectories"
 TEMPORARY = ".tmp"
 """How the name of what is not finished yet ends; a dot stands before it."""
 
-_FORMATS = FORMAT.rpartition("/")[0] + "/"
 _SNAPSHOT = re.compile(rf"[0-9a-f]{{64}}{re.escape(SNAPSHOT_SUFFIX)}")
 _SHARD = re.compile(r"[0-9a-f]{2}")
 _DOCUMENT = re.compile(r"[0-9a-f]{64}\.json")
@@ -65,7 +63,7 @@ def strangers(folder: Path) -> list[str]:
         OSError: when it cannot be listed.
     """
     names = sorted(path.name for path in folder.iterdir())
-    if not _is_manifest(folder / NAME):
+    if not states_format(folder / NAME, FORMAT):
         return names
     others = [name for name in names if name not in (NAME, LINES, FILES) and not is_own(name)]
     return sorted([*others, *_strange_documents(folder / FILES)])
@@ -87,11 +85,3 @@ def _strange_documents(folder: Path) -> Iterator[str]:
         if strange:
             yield str(Path(path, strange[0]).relative_to(folder.parent))
             return
-
-
-def _is_manifest(path: Path) -> bool:
-    try:
-        value = digest.loads(read_regular(path)).value
-    except (OSError, IrregularFileError, digest.NotJSONError):
-        return False
-    return isinstance(value, dict) and str(value.get("format")).startswith(_FORMATS)

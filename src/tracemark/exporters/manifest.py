@@ -21,7 +21,8 @@ from pydantic import ValidationError
 
 import tracemark
 from tracemark import digest
-from tracemark.errors import IntegrityError, NewerFormatError
+from tracemark.durable import read_regular
+from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatError
 from tracemark.exporters import sft
 from tracemark.exporters.choice import Selected
 from tracemark.exporters.select import Terms
@@ -115,6 +116,20 @@ def parameters(terms: Terms) -> Parameters:
         minimum=caps.minimum,
         tool_calls=None if caps.tool_calls is None else list(caps.tool_calls),
     )
+
+
+def states_format(path: Path, form: str) -> bool:
+    """Return whether a file says of itself that it is of a format, of any version; what cannot be read does not.
+
+    Args:
+        path: the file; it need not be there.
+        form: the format with its version, such as `tracemark/export/1`.
+    """
+    try:
+        value = digest.loads(read_regular(path)).value
+    except (OSError, IrregularFileError, digest.NotJSONError):
+        return False
+    return isinstance(value, dict) and str(value.get("format")).startswith(form.rpartition("/")[0] + "/")
 
 
 def encode(manifest: Manifest) -> bytes:

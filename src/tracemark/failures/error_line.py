@@ -22,8 +22,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import orjson
-
 from tracemark.failures.answers import is_answer, is_silenced
 from tracemark.failures.command_line import code_counts, echoed
 from tracemark.failures.evidence import SAYS
@@ -38,7 +36,7 @@ from tracemark.failures.text_form import (
     ending_traceback,
     line_of,
 )
-from tracemark.failures.unwrap import LARGEST_JSON, UNKNOWN, is_int, is_marked, unwrap
+from tracemark.failures.unwrap import UNKNOWN, is_int, is_marked, json_object, unwrap
 
 _SHOWERS = frozenset(
     [
@@ -251,17 +249,8 @@ def _of_text(text: str, told: _Word, script: str | None, tool: str | None) -> tu
 
 
 def _of_json(text: str) -> _Word:
-    if (
-        not text[:64].lstrip().startswith("{")
-        or len(text) > LARGEST_JSON
-        or not any(sign in text for sign in ('rror"', "false", '"fail', 'code"', 'exitCode"'))
-    ):
-        return _NOTHING
-    try:
-        value = orjson.loads(text)
-    except (orjson.JSONDecodeError, UnicodeEncodeError):
-        return _NOTHING
-    if not isinstance(value, dict):
+    signs = ('rror"', "false", '"fail', 'code"', 'exitCode"')
+    if not any(sign in text for sign in signs) or (value := json_object(text)) is None:
         return _NOTHING
     word = _of_object(value)
     metadata = value.get("metadata")

@@ -13,11 +13,12 @@ Invariant: linear time. Beginnings are matched at one place, and an end is walke
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
-LARGEST_JSON = 2_000_000
+_LARGEST_JSON = 2_000_000
 """Characters of a text that is read as JSON, at most."""
 
 UNKNOWN = -1
@@ -101,6 +102,21 @@ def unwrap(text: str) -> Unwrapped:
     return Unwrapped(text, wrapped=True)
 
 
+@lru_cache(maxsize=1)
+def json_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that a text is; None when it is none, or too long. Nobody may change it.
+
+    The last one is kept: a text is asked for a wrapper, and then for what it says itself.
+    """
+    if len(text) > _LARGEST_JSON or not text[:64].lstrip().startswith("{"):
+        return None
+    try:
+        value = orjson.loads(text)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def is_marked(text: str) -> bool:
     """Return whether a text stands in the mark by which a harness tells the agent that its call failed."""
     return text[:200].lstrip().startswith(("<tool_use_error>", "<tool_error>"))
@@ -124,13 +140,7 @@ def _tagged(text: str) -> Unwrapped | None:
 
 def _json(text: str) -> Unwrapped | None:
     """Return what stands in an object whose members are an output and its exit code."""
-    if len(text) > LARGEST_JSON or not any(name in text for name in ('code"', 'exitCode"')):
-        return None
-    try:
-        value = orjson.loads(text)
-    except (orjson.JSONDecodeError, UnicodeEncodeError):
-        return None
-    if not isinstance(value, dict):
+    if not any(name in text for name in ('code"', 'exitCode"')) or (value := json_object(text)) is None:
         return None
     printed = _streams(value)
     metadata = value.get("metadata")

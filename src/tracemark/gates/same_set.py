@@ -82,8 +82,8 @@ def _ambiguous(meant: Mapping[str, tuple[str, ...]]) -> Iterator[Refusal]:
 def _evaluation(terms: Terms) -> Iterator[Refusal]:
     now, then = terms.evaluation_digest, terms.frozen_digest
     if then is not None and now != then:
-        message = f"the evaluation set {f'has digest {now[:_DIGITS]}' if now else 'is empty'}"
-        message = terms.changed or f"{message}, and was frozen as {then[:_DIGITS]}"
+        found = f"has digest {now[:_DIGITS]}" if now else "is empty"
+        message = terms.changed or f"the evaluation set {found}, and was frozen as {then[:_DIGITS]}"
         # an empty set cannot be frozen
         anew = "freeze the set anew" if now else "list another set and freeze that"
         hint = f"undo the change, or {anew}: earlier decisions then rest on another set"
