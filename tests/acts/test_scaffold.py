@@ -90,7 +90,7 @@ def test_what_is_there_is_kept_and_lists_of_patterns_get_what_they_lack(tmp_path
     (folder / ".gitignore").write_text("*.log\n/.tracemark/")
     (folder / "params.yaml").write_text("export: {evidence: recorded}\n")
     (folder / "inbox").mkdir()
-    report = scaffold.init(folder, {"dvc.yaml": "stages: {}\n"})
+    report = scaffold.init(folder, {"dvc.yaml": lambda: "stages: {}\n"})
     assert (folder / ".gitignore").read_text() == "*.log\n/.tracemark/\n__pycache__/\n"
     assert (folder / "params.yaml").read_text() == "export: {evidence: recorded}\n"
     assert set(report.created) == MADE - {".gitignore", "params.yaml", "inbox/"} | {"dvc.yaml"}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tests.failures.runs import bash, line
+from tests.growth import growth
 from tracemark.failures.conditions import shipped
 from tracemark.failures.error_line import error_in
 from tracemark.failures.evidence import telling_line
@@ -218,8 +217,4 @@ def test_of_a_longer_one_its_beginning_and_its_end(lines: int) -> None:
     ],
 )  # fmt: skip
 def test_it_takes_no_longer_than_the_text(text: str) -> None:
-    began = time.process_time()
-    for _ in range(3):
-        telling_line(text)
-    # each takes some milliseconds: quadratic time would be minutes
-    assert time.process_time() - began < 1
+    assert growth(telling_line, text) < 3

@@ -26,6 +26,7 @@ MAY_WRITE_FILES = {
     "acts/interchange_job.py",  # documents wait in a workspace, or in a folder that is renamed when all are there
     "testing.py",  # damaged copies of samples, in a folder that goes with the test
     "acts/failure_export.py",  # the files of a log are made in a workspace, and copied from there when all are whole
+    "acts/failure_folder.py",  # a manifest, in a folder that gets its name when all of it is on disk
     "acts/failure_job.py",  # rows and examples wait in a workspace
     "acts/export_job.py",  # rows wait in a workspace until they are chosen
 }

@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,12 +113,13 @@ class InitReport(Report):
     """Whether the folder is a DVC project now."""
 
 
-def init(folder: Path, more: Mapping[str, str] | None = None) -> InitReport:
+def init(folder: Path, more: Mapping[str, Callable[[], str]] | None = None) -> InitReport:
     """Make `folder` a corpus repository.
 
     Args:
         folder: a new folder, an empty one, or one to which a corpus is added.
-        more: further files to begin with, by name, such as `dvc.yaml`; None for none.
+        more: what gives the text of further files to begin with, by name, such as `dvc.yaml`; called when
+            `params.yaml` is there, of which their text may depend. None for no further file.
 
     Raises:
         UsageError: when `folder` is a file.
@@ -135,8 +136,8 @@ def init(folder: Path, more: Mapping[str, str] | None = None) -> InitReport:
     git = _git(folder)
     dvc = _dvc(folder, git=git)
     created = [f"{name}/" for name in FOLDERS if _begin(folder / name / ".gitkeep", folder / name)]
-    for name, text in {"params.yaml": PARAMS, "ledger.jsonl": "", **(more or {})}.items():
-        if _begin(folder / name, folder / name, text):
+    for name, text in {"params.yaml": lambda: PARAMS, "ledger.jsonl": str, **(more or {})}.items():
+        if _begin(folder / name, folder / name, text()):
             created.append(name)
     patterns = {**PATTERNS, ".gitignore": PATTERNS[".gitignore"] + (OUTPUTS if dvc else "")}
     changed = [name for name, text in patterns.items() if _complete(folder / name, text)]

@@ -244,8 +244,9 @@ def test_what_is_strengthened_is_shown_with_harness_and_evidence(desk) -> None:
     assert desk.ingest(path).harnesses == {"-": 2}
     for dry_run in (True, False):
         report = desk.ingest(path, harness="desk_a", dry_run=dry_run)
-        assert (report.harnesses, report.evidence) == ({"-": 1, "desk_a": 1}, {"claimed": 1, "corroborated": 1})
-        assert counts(report)["strengthened"] == 2
+        assert (report.harnesses, report.evidence) == ({"desk_a": 1}, {"corroborated": 1})
+        # what the content refutes makes nothing better known
+        assert counts(report) == {"strengthened": 1, "duplicates": 1, "contradicted": 1}
 
 
 def chat(desk, *rewards: float, **members: Any) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -30,5 +31,5 @@ def command(
     """
     place = folder or ctx.obj or Path()
     with working("init"):
-        report = scaffold.init(place, {"dvc.yaml": dvcfile.render(place)})
+        report = scaffold.init(place, {"dvc.yaml": partial(dvcfile.render, place)})
     return show(report, output)
