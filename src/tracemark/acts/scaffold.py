@@ -136,7 +136,8 @@ def init(folder: Path, more: Mapping[str, Callable[[], str]] | None = None) -> I
     git = _git(folder)
     dvc = _dvc(folder, git=git)
     created = [f"{name}/" for name in FOLDERS if _begin(folder / name / ".gitkeep", folder / name)]
-    for name, text in {"params.yaml": lambda: PARAMS, "ledger.jsonl": str, **(more or {})}.items():
+    first: dict[str, Callable[[], str]] = {"params.yaml": lambda: PARAMS, "ledger.jsonl": lambda: ""}
+    for name, text in (first | dict(more or {})).items():
         if _begin(folder / name, folder / name, text()):
             created.append(name)
     patterns = {**PATTERNS, ".gitignore": PATTERNS[".gitignore"] + (OUTPUTS if dvc else "")}
