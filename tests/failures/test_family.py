@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark.failures.error_line import error_in
-from tracemark.failures.family import family_of, is_misnamed, script_of
+from tracemark.failures.family import attempt_of, is_misnamed, script_of
 from tracemark.failures.program import program_of
 
 
@@ -223,7 +223,7 @@ def test_a_command_line_is_what_a_shell_is_given(
 
 
 def family(tool: str | None, **arguments: Any) -> str | None:
-    return family_of(tool, arguments, script_of(tool, arguments))
+    return attempt_of(tool, arguments, script_of(tool, arguments)).family
 
 
 class TestTools:

@@ -73,6 +73,7 @@ def pipelines(script: str) -> tuple[Pipeline, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=64)
 def without_redirections(words: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
     """Return the words of a command without its redirections, and whether one gives it its input."""
     kept: list[str] = []

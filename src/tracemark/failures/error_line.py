@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tracemark.failures.answers import is_answer, is_silenced
@@ -64,6 +65,9 @@ _SHOWERS = frozenset(
     ]
 )
 _NO_ERROR = re.compile(r"\s*(?:none|null|nil|false|no errors?|n/?a|ok|0|-)[.!]?\s*\Z", re.IGNORECASE)
+_READERS = ("read", "view", "search", "grep", "fetch", "open_")
+_SIGNS = ('rror"', "false", '"fail', 'code"', 'exitCode"')
+"""One of these stands in every JSON answer that says how the call went otherwise than well."""
 _ANSWERS = ("message", "error", "detail", "details", "reason", "exception_info", "msg", "stderr")
 
 
@@ -249,8 +253,9 @@ def _of_text(text: str, told: _Word, script: str | None, tool: str | None) -> tu
 
 
 def _of_json(text: str) -> _Word:
-    signs = ('rror"', "false", '"fail', 'code"', 'exitCode"')
-    if not any(sign in text for sign in signs) or (value := json_object(text)) is None:
+    if not text[:64].lstrip().startswith("{") or not any(sign in text for sign in _SIGNS):
+        return _NOTHING
+    if (value := json_object(text)) is None:
         return _NOTHING
     word = _of_object(value)
     metadata = value.get("metadata")
@@ -273,6 +278,10 @@ def _shows(script: str | None, tool: str | None) -> bool:
     """Return whether a call shows what is in files, so that its text is theirs."""
     if script is not None:
         return programs_of(script)[0] in _SHOWERS
-    return tool is not None and any(
-        word in tool.lower() for word in ("read", "view", "search", "grep", "fetch", "open_")
-    )
+    return tool is not None and _reads(tool)
+
+
+@lru_cache(maxsize=1024)
+def _reads(tool: str) -> bool:
+    lowered = tool.lower()
+    return any(word in lowered for word in _READERS)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.failures.error_line import Said, error_in
-from tracemark.failures.family import family_of, is_misnamed, operation_of, script_of
+from tracemark.failures.family import attempt_of, is_misnamed, script_of
 from tracemark.importers.content import text_of
 
 _FENCE = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)?[ \t]*\n(.*?)\n?```", re.DOTALL)
@@ -173,8 +173,7 @@ def _event(made: _Made, result: Mapping[str, Any], seen: tuple[int, int]) -> Eve
     script = script_of(tool, arguments)
     said, empty = _said(result, script, tool, arguments)
     command = script if script is not None else digest.canonical(arguments, finite=True).decode()
-    family = family_of(tool, arguments, script)
-    operation = family if script is not None else operation_of(tool, arguments, None)
+    family, operation = attempt_of(tool, arguments, script)
     misnamed = said.error is not None and is_misnamed(said.error, tool, arguments, script)
     return Event(step, call["tool_call_id"], tool, family, command, said.error, empty, operation, misnamed, seen)
 
@@ -189,7 +188,7 @@ def _without_call(step: Mapping[str, Any], result: Mapping[str, Any], seen: tupl
     if script is None and not step.get("tool_calls") and not _names_a_call(result):
         script = _done_in(step)
     said, empty = _said(result, script, None, _NO_ARGUMENTS)
-    family = family_of(None, _NO_ARGUMENTS, script)
+    family, _ = attempt_of(None, _NO_ARGUMENTS, script)
     return Event(step["step_id"], None, None, family, script or "", said.error, empty, family, seen=seen)
 
 

@@ -23,7 +23,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.failures.program import program_of
@@ -90,33 +90,36 @@ def _is_shell(tool: str) -> bool:
     return any(word.lower() in _SHELLS for word in _WORDS.findall(tool[:_LONGEST_NAMES]))
 
 
-def family_of(tool: str | None, arguments: Mapping[str, Any], script: str | None) -> str | None:
-    """Return the family of a call.
+class Attempt(NamedTuple):
+    """What a call is an attempt at."""
+
+    family: str | None
+    """A text that only its equals share; None when neither a tool nor a command is known, which no later call can
+    recover."""
+    operation: str | None
+    """The same without what names the object acted on; for a command line the family itself."""
+
+
+_UNKNOWN = Attempt(None, None)
+
+
+def attempt_of(tool: str | None, arguments: Mapping[str, Any], script: str | None) -> Attempt:
+    """Return what a call is an attempt at.
 
     Args:
         tool: the tool's name; None or empty when nobody recorded it.
         arguments: the arguments by name.
         script: the command line, where the call is one; see `script_of`.
-
-    Returns:
-        The family as a text that only its equals share; None when neither a tool nor a command is known, which no later
-        call can recover.
     """
     if script is not None:
-        return f"{tool or 'shell'}: {program_of(script)}"
-    operated = operation_of(tool, arguments, None)
-    if operated is None or tool is None:
-        return None
-    return " ".join([operated, *(f"{name}={_value(arguments[name])}" for name in _identifying(tool, arguments))])
-
-
-def operation_of(tool: str | None, arguments: Mapping[str, Any], script: str | None) -> str | None:
-    """Return the family of a call without what names the object acted on; for a command line the family itself."""
-    if script is not None:
-        return family_of(tool, arguments, script)
+        family = f"{tool or 'shell'}: {program_of(script)}"
+        return Attempt(family, family)
     if not tool:
-        return None
-    return " ".join([tool, *(f"{name}={arguments[name]}" for name in _OPERATIONS if _is_word(arguments.get(name)))])
+        return _UNKNOWN
+    asked = [f"{name}={arguments[name]}" for name in _OPERATIONS if name in arguments and _is_word(arguments[name])]
+    operation = " ".join([tool, *asked])
+    of = [f"{name}={_value(arguments[name])}" for name in _identifying(tool, arguments)]
+    return Attempt(" ".join([operation, *of]), operation)
 
 
 def is_misnamed(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -93,15 +93,14 @@ def program_of(script: str) -> str:
     return _about(script, _DEEPEST) or script.strip()[:_LONGEST_WORD] or "(nothing)"
 
 
+@lru_cache(maxsize=8)
 def counting(script: str) -> int | None:
     """Return which pipeline of a command line its program is in: the last that does more than to set the scene."""
-    chosen = None
-    for place, pipeline in enumerate(pipelines(script)):
-        if _does_something(pipeline):
-            chosen = place
-    return chosen
+    lines = pipelines(script)
+    return next((place for place in reversed(range(len(lines))) if _does_something(lines[place])), None)
 
 
+@lru_cache(maxsize=8)
 def programs_of(script: str) -> tuple[str, str]:
     """Return the names of the first and the last program of the pipeline that a command line is about."""
     place, lines = counting(script), pipelines(script)
@@ -109,30 +108,34 @@ def programs_of(script: str) -> tuple[str, str]:
         place = len(lines) - 1
     if place < 0:
         return "", ""
-    names = [_bare(_past_wrappers(without_redirections(words)[0])) for words in lines[place].commands]
-    return names[0], names[-1]
+    commands = lines[place].commands
+    return _name(commands[0]), _name(commands[-1])
 
 
 def _about(script: str, depth: int) -> str:
     place, lines = counting(script), pipelines(script)
     if place is not None:
         return _program(lines[place].commands[0], depth)
-    scenes = [_bare(_past_wrappers(without_redirections(one.commands[0])[0])) for one in lines]
-    return next((scene for scene in reversed(scenes) if scene), "")
+    return next((scene for one in reversed(lines) if (scene := _name(one.commands[0]))), "")
 
 
 def _does_something(pipeline: Pipeline) -> bool:
-    words, _ = without_redirections(pipeline.commands[0])
-    name = _bare(_past_wrappers(words))
+    name = _name(pipeline.commands[0])
     return bool(name) and name not in known().scenery
+
+
+@lru_cache(maxsize=64)
+def _name(command: tuple[str, ...]) -> str:
+    """Return the name of the program that a command is about; empty for one that is about none."""
+    return _bare(_past_wrappers(without_redirections(command)[0]))
 
 
 def _past_wrappers(words: Sequence[str]) -> Sequence[str]:
     """Return a command from its program on: without assignments and programs that only start another."""
-    place = 0
+    place, wrappers = 0, known().wrapper
     while place < len(words):
         word = words[place]
-        wrapper = known().wrapper.get(word.rpartition("/")[2])
+        wrapper = wrappers.get(word.rpartition("/")[2])
         if wrapper is not None and place + 1 < len(words):
             place = _behind_options(words, place + 1, wrapper) + wrapper.skip
         elif _ASSIGNMENT.match(word):

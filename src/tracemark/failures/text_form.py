@@ -142,10 +142,15 @@ def last_lines(text: str) -> list[str]:
 
 
 def _from_behind(text: str) -> Iterator[str]:
-    for line in reversed(_plain(text[-TAIL:]).split("\n")):
-        stripped = line.strip()
+    # most often the last line is all that is asked for
+    tail = _plain(text[-TAIL:])
+    end = len(tail)
+    while end >= 0:
+        begin = tail.rfind("\n", 0, end) + 1
+        stripped = tail[begin:end].strip()
         if stripped and not _NOISE.match(stripped):
             yield stripped
+        end = begin - 1
 
 
 def cut(line: str, longest: int = LONGEST_LINE) -> str:
