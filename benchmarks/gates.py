@@ -5,7 +5,7 @@
 The traces are those of `make_traces.py`, about 30 KB each: of two of its harnesses so many are kept that each task of
 an evaluation set has so many attempts under both. "From the store" is `gate harness` without the process around it:
 catalogue, traces, their digests, costs, leaks, both policies and the noise floor. "Comparison alone" is what is left
-when both evaluations are values.
+when both evaluations are values. "Bare loop" reads and parses the same traces, in two processes, and does nothing else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import orjson
+from bare_loop import ingest, read
 from measure import HARNESSES, HERE, TRACEMARK, corpus
 
 from tracemark.acts.corpus import Corpus
@@ -104,6 +105,8 @@ def main() -> None:
             f"verdict {verdict.verdict}; Python {platform.python_version()}"
         )
         print(f"{'':20} {'seconds':>8} (min-max)")
+        ingest(data / "inbox", Path(place) / "bare")
+        print(timed("bare loop", lambda: read(Path(place) / "bare", ""), options.repeats))
         print(timed("from the store", lambda: gate_harness(home, CANDIDATE), options.repeats))
         sides, terms = (comparison.incumbent, comparison.candidate), comparison.terms
 

@@ -4,22 +4,22 @@
 
 The traces are those of `make_traces.py`, with one change: in every third run one result of a tool is an error, in one
 of 200 wordings with numbers and paths of its own, so that there is something to cluster. `failures list` routes and
-clusters every trace; `failures export` does so for the accepted harness (55 % of them) and writes the log. MB are those
-of the JSON that was ingested; memory is the largest sum over all processes of a run.
+clusters every trace; `failures export` does so for the accepted harness (55 % of them) and writes the log. Beside each,
+in turn, `bare_loop.py read` reads and parses the same traces; a ratio is its time over ours. MB are those of the JSON
+that was ingested; memory is the largest sum over all processes of a run.
 """
 
 from __future__ import annotations
 
 import argparse
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import orjson
-from measure import HARNESSES, HERE, TRACEMARK, corpus, run
+from measure import HARNESSES, HERE, TRACEMARK, compare, corpus, line, run
 
 ACCEPTED = "h5"
 WORDINGS = 200
@@ -49,17 +49,6 @@ def _failing(trace: dict[str, object], number: int) -> object:
     return trace
 
 
-def measured(name: str, command: list[str], size: int, repeats: int) -> str:
-    """Return a line with what a command took."""
-    runs = [run(command) for _ in range(repeats)]
-    walls = [one.wall for one in runs]
-    median = statistics.median(walls)
-    speeds = f"{size / median / 1e6:.0f} ({size / max(walls) / 1e6:.0f}-{size / min(walls) / 1e6:.0f})"
-    cpu = statistics.median(one.cpu for one in runs)
-    peak = run(command, watch=True).peak
-    return f"{name:22} {size / 1e6:8.0f} {median:8.2f} {cpu:8.2f}   {speeds:16} {peak / 1e6:8.0f}"
-
-
 def main() -> None:
     """Make the traces, ingest them, measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -77,13 +66,17 @@ def main() -> None:
         subprocess.run([*ours, "ingest", str(home / "inbox")], check=True, capture_output=True)
         accept = [*ours, "harness", "accept", ACCEPTED, "--reason", "benchmark"]
         subprocess.run(accept, check=True, capture_output=True)
+        bare, read = folder / "bare", [sys.executable, str(HERE / "bare_loop.py"), "read", str(folder / "bare")]
+        subprocess.run([*read[:2], "ingest", str(data / "inbox"), str(bare)], check=True, capture_output=True)
         total = sum(sizes.values())
         print(f"{options.traces} traces, {total / 1e6:.0f} MB; Python {platform.python_version()}")
-        print(f"{'':22} {'MB':>8} {'seconds':>8} {'cpu':>8}   {'MB/s (min-max)':16} {'memory MB':>9}")
-        out = str(home / "failures")
-        print(measured("failures list", [*ours, "failures", "list"], total, options.repeats))
-        export = [*ours, "failures", "export", "--out", out]
-        print(measured("failures export, h5", export, sizes[ACCEPTED], options.repeats))
+        print(f"{'':<34} {'ratio (min-max)':<19} cpu     MB/s     bare MB/s")
+        export = [*ours, "failures", "export", "--out", str(home / "failures")]
+        listed = [*ours, "failures", "list"]
+        print(line("failures list", total, *compare(read, listed, [], options.repeats)))
+        print(line("failures export, h5", sizes[ACCEPTED], *compare([*read, ACCEPTED], export, [], options.repeats)))
+        for name, command in {"failures list": listed, "failures export, h5": export}.items():
+            print(f"{f'memory of {name}':<34} {run(command, watch=True).peak / 1e6:5.0f} MB")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ def test_the_failures_of_generated_traces_are_routed_and_clustered(tmp_path: Pat
     command = [sys.executable, str(ROOT / "benchmarks" / "routing.py"), "--traces", "120", "--repeats", "1"]
     ran = subprocess.run([*command, "--folder", str(tmp_path)], check=False, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    assert len(re.findall(r"^failures (?:list|export, h5) +\d+ +\d+\.\d\d ", ran.stdout, re.MULTILINE)) == 2
+    assert len(re.findall(r"^failures (?:list|export, h5) +\d+\.\d\d \(", ran.stdout, re.MULTILINE)) == 2
+    assert len(re.findall(r"^memory of failures (?:list|export, h5) +\d+ MB$", ran.stdout, re.MULTILINE)) == 2
 
 
 @pytest.mark.slow
@@ -49,7 +50,7 @@ def test_a_gate_over_generated_evaluations_is_measured(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     # a comparison that is refused would be measured as well, and says nothing
     assert re.search(r"verdict (?:accept|reject);", ran.stdout)
-    assert len(re.findall(r"^(?:from the store|comparison alone) +\d+\.\d+ ", ran.stdout, re.MULTILINE)) == 2
+    assert len(re.findall(r"^(?:bare loop|from the store|comparison alone) +\d+\.\d+ ", ran.stdout, re.MULTILINE)) == 3
 
 
 def _name(line: str) -> str:
