@@ -13,6 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tracemark.findings import numbered
+from tracemark.gates.report import against_noise
+from tracemark.model.gate import MeasuredOf
+
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(sys.executable).parent
 MANIFEST = ROOT / "exports" / "sft" / "manifest.json"
@@ -145,15 +149,20 @@ def failures(accepted: str) -> None:
     manifest = json.loads((FAILURES / "manifest.json").read_bytes())
     clusters = [json.loads(path.read_bytes()) for path in (FAILURES / "clusters").iterdir()]
     log = manifest["logs"][0]
-    runs = sum(log["evidence"].values())
-    print(
-        f"\nFailure log failures/: {runs} failed runs of {accepted} in {log['clusters']} clusters, no row among them:"
-    )
+    many = f"{numbered(clustered(manifest), 'failed run')} of {accepted} in {numbered(log['clusters'], 'cluster')}"
+    print(f"\nFailure log failures/: {many}, no row among them:")
     for found in sorted(clusters, key=lambda one: (-one["traces"], one["cluster"]))[:SHOWN]:
         said = f"{found['tool']}: {found['line']}" if found["tool"] else found["line"]
         print(f"  {found['traces']:>4} runs of {found['tasks']} tasks: {said[:100]}")
     if len(clusters) > SHOWN:
         print(f"       and {len(clusters) - SHOWN} more: tracemark failures list --harness {accepted}")
+
+
+def clustered(manifest: dict[str, Any]) -> int:
+    """Return how many runs of the accepted harness the clusters are of: those that are no fault of somebody else."""
+    accepted = manifest["logs"][0]["fingerprint"]
+    routed = manifest["counts"]["routed"]
+    return sum(one["traces"] for one in routed if (one["harness"], one["file"]) == (accepted, "failures.jsonl"))
 
 
 def gates(listed: list[dict[str, Any]]) -> None:
@@ -189,9 +198,8 @@ def found(report: dict[str, Any]) -> str:
     if report["verdict"] == "refused":
         return "; ".join(refusal["message"] for refusal in report["refusals"])
     measured = report["measured"]
-    noise = "within" if measured["inside_noise"] else "beyond"
     tasks = f"{measured['w']} tasks up, {measured['l']} down of {measured['n']} × {measured['attempts']}"
-    return f"{tasks}, p = {measured['p']:.2g}, {noise} the noise"
+    return f"{tasks}, p = {measured['p']:.2g}; {against_noise(MeasuredOf.model_validate(measured))}"
 
 
 def look_further(*commands: tuple[str, str]) -> None:

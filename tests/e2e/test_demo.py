@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,9 @@ def test_a_fresh_clone_runs_the_demo_and_is_clean_afterwards(
     manifest = json.loads((clone / "exports" / "sft" / "manifest.json").read_text())
     assert f"{manifest['counts']['rows']} of {manifest['counts']['traces']} traces" in told
     assert manifest["counts"]["excluded"]["other-harness"] > 0
+    overview = (clone / "failures" / "overview.md").read_text()
+    runs, clusters = re.findall(r"^(\d+ failed runs?) in (\d+ clusters?),", overview, re.MULTILINE)[0]
+    assert f"Failure log failures/: {runs} of desk-labelled in {clusters}, " in told
     assert len(told.splitlines()) <= 60
     assert further(clone, told) == [*AUDITS, *[("harness", 1)] * 3, *LISTS]
     assert "up to date" in run(clone, "dvc", "repro")

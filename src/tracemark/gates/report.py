@@ -297,11 +297,11 @@ def _judged(report: GateReport, names: Mapping[str, str], called: Mapping[str, s
 def _first(measured: MeasuredOf) -> str:
     return (
         f"{measured.w} up, {measured.l} down of {numbered(measured.n, 'task')} at "
-        f"{numbered(measured.attempts, 'attempt')} each, p = {measured.p:.4g}; {_against_noise(measured)}"
+        f"{numbered(measured.attempts, 'attempt')} each, p = {measured.p:.4g}; {against_noise(measured)}"
     )
 
 
-def _against_noise(measured: MeasuredOf) -> str:
+def against_noise(measured: MeasuredOf) -> str:
     """Return how the difference lies to the noise. A floor of 0 is one that nobody saw, and nothing is beyond that."""
     noise, difference = measured.noise, abs(measured.w - measured.l)
     if measured.inside_noise is None:
