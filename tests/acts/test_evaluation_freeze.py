@@ -6,12 +6,19 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.gates.evaluations import NEW, cell
 from tracemark.acts import evaluation_freeze, gate_log
 from tracemark.acts.evaluation_freeze import freeze_notes
 from tracemark.cli.main import run as tracemark
 from tracemark.errors import UsageError
+from tracemark.exporters.evaluation import qualified
 from tracemark.findings import Finding, Severity
+from tracemark.gates.refusal import Reason
+from tracemark.gates.same_set import set_refusals
+from tracemark.gates.terms import Half, Terms
 
 from .conftest import CLOCK, Shop
 from .evaluated import ALL, TASKS, Bench, measured
@@ -60,6 +67,18 @@ def test_an_id_that_means_one_task_is_refused_by_nobody_and_told_so(
 @pytest.mark.parametrize("stored", [{("e-0", "shop"), ("e-1", None)}, {("e-9", "shop")}, set()])
 def test_ids_that_are_named_as_their_tasks_are_no_warning(stored: Stored) -> None:
     assert "evaluation-ambiguous" not in notes(stored, "shop/e-0", "e-1", "bank/e-2")
+
+
+@given(
+    st.sets(st.sampled_from(["e", "f", "shop/e", "bank/e", "bank/f"]), min_size=1),
+    st.sets(st.tuples(st.sampled_from(["e", "f"]), st.sampled_from(["shop", "bank", None]))),
+)
+def test_a_freeze_warns_of_the_ids_that_a_gate_refuses_and_of_no_others(ids: set[str], stored: Stored) -> None:
+    names = {str(qualified(*one)): 1 for one in stored}
+    cells = {"incumbent": cell(names, 1), "candidate": cell(names, 1, NEW)}
+    terms = Terms(Half.HARNESS, attempts=1, evaluation=frozenset(ids))
+    refused = [one for one in set_refusals(cells, terms) if one.reason is Reason.EVALUATION_CHANGED]
+    assert ("evaluation-ambiguous" in notes(stored, *ids)) is bool(refused)
 
 
 def test_runs_that_are_stored_already_are_told() -> None:

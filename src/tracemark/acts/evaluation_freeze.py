@@ -16,6 +16,7 @@ from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError, UsageError
 from tracemark.exporters.evaluation import composed, first_of, qualified, unmatched
 from tracemark.findings import Finding, Report, finding, numbered
+from tracemark.gates.same_set import not_one_to_one
 from tracemark.gates.terms import meanings
 from tracemark.ledger import chain
 from tracemark.ledger.params import NAME
@@ -73,15 +74,15 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
             raise NegativeAnswerError(
                 "this set is frozen already", where=before.digest[:12], hint="tracemark gate log shows it"
             )
-        evidence = evidence_of(read.evaluation)
-        entry = chain.append(
-            root / chain.NAME, corpus.chain, chain.Draft(Kind.FREEZE, subject, reason, evidence), clock
-        )
         layout = Layout(root)
         # before anything is stored there is no catalogue either, and nobody need be told
         tasks, findings = stored_tasks(layout) if any(layout.segments.glob("*")) else (set(), [])
         notes = [*released(corpus, tasks), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
         notes += freeze_notes(read.evaluation, tasks, read.evaluation_file)
+        # the last step, so that no error is told of what was decided
+        evidence = evidence_of(read.evaluation)
+        draft = chain.Draft(Kind.FREEZE, subject, reason, evidence)
+        entry = chain.append(root / chain.NAME, corpus.chain, draft, clock)
     previous = before.decision.subject["tasks"] if before is not None else None
     return Frozen(
         findings=tuple(notes),
@@ -107,8 +108,8 @@ def freeze_notes(
     meant = meanings(evaluation, names)
     where = file or f"{NAME}: evaluation.tasks"
     bare = {listed: tasks for listed, tasks in sorted(meant.items()) if any(task != composed(listed) for task in tasks)}
-    wide = {listed: tasks for listed, tasks in bare.items() if len(tasks) > 1}
-    if said := [*_apart(wide, len(meant)), *_doubled(meant)]:
+    wide, doubled = not_one_to_one(meant)
+    if said := [*_apart(wide, len(meant)), *_doubled(doubled)]:
         message = f"gates refuse an id that means several tasks, and a task of several ids: {'; '.join(said)}"
         yield finding("evaluation-ambiguous", where, message)
     elif bare:
@@ -127,13 +128,8 @@ def _apart(bare: Mapping[str, tuple[str, ...]], of: int) -> Iterator[str]:
         yield f"{len(bare)} of {of} ids and their stored tasks have not the same domain ({first_of(each)})"
 
 
-def _doubled(meant: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def _doubled(doubled: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """Yield in words which tasks several ids mean."""
-    ids: dict[str, list[str]] = {}
-    for listed, tasks in sorted(meant.items()):
-        for task in tasks:
-            ids.setdefault(task, []).append(listed)
-    doubled = {task: listed for task, listed in sorted(ids.items()) if len(listed) > 1}
     if doubled:
         each = (f"{task!r} is meant by {first_of(map(repr, listed))}" for task, listed in doubled.items())
         yield f"{numbered(len(doubled), 'stored task')} of several ids ({first_of(each)})"

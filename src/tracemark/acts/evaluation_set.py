@@ -59,14 +59,21 @@ def changed(corpus: Corpus) -> list[Finding]:
     return [finding(CHANGED, _TASKS, message, None if evaluation else _ANOTHER)]
 
 
+def frozen_attempts(corpus: Corpus) -> int | None:
+    """Return with how many attempts the set was frozen, where another number is asked for now; None otherwise.
+
+    Freezes side by side that ask for different numbers are a conflict that is told by itself.
+    """
+    then = {int(entry.decision.subject["attempts"]) for entry in corpus.decisions.freezes}
+    return then.pop() if len(then) == 1 and corpus.params.evaluation_attempts not in then else None
+
+
 def attempts_changed(corpus: Corpus) -> list[Finding]:
     """Return the finding that other attempts are asked for than the set was frozen with; see `changed`."""
-    now = corpus.params.evaluation_attempts
-    then = sorted({int(entry.decision.subject["attempts"]) for entry in corpus.decisions.freezes})
-    if len(then) != 1 or then == [now]:
-        # freezes side by side that ask for different numbers are a conflict that is told by itself
+    now, then = corpus.params.evaluation_attempts, frozen_attempts(corpus)
+    if then is None:
         return []
-    message = f"{now} attempts are asked for at each task, and the set was frozen with {then[0]}: gates refuse to judge"
+    message = f"{now} attempts are asked for at each task, and the set was frozen with {then}: gates refuse to judge"
     return [finding(CHANGED, _ATTEMPTS, message)]
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation import AskedModel, Evaluations, accepted_model
-from tracemark.acts.evaluation_set import CHANGED, changed
+from tracemark.acts.evaluation_set import CHANGED, changed, frozen_attempts
 from tracemark.acts.export import require_whole
 from tracemark.acts.export_place import require_elsewhere, require_replaceable
 from tracemark.acts.leaks import leaks
@@ -353,8 +353,7 @@ def _unfrozen(corpus: Corpus) -> list[Refusal]:
         problems = [one for one in corpus.decisions.conflicts if one.code == "ledger-freeze-conflict"]
         message = problems[0].message if problems else "the evaluation set was never frozen"
         return [Refusal(Reason.EVALUATION_CHANGED, message, FREEZE)]
-    attempts = frozen.decision.subject["attempts"]
-    if attempts != params.evaluation_attempts:
+    if (attempts := frozen_attempts(corpus)) is not None:
         message = f"evaluation.attempts is {params.evaluation_attempts}, and the set was frozen with {attempts}"
         return [Refusal(Reason.EVALUATION_CHANGED, message, f"undo the change, or {FREEZE}")]
     return []

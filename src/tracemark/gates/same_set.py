@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
 
 from tracemark.findings import numbered
 from tracemark.gates.refusal import Cells, Reason, Refusal, named, tasks_in
@@ -10,6 +12,35 @@ from tracemark.gates.terms import Terms, meanings
 
 _SHOWN = 5
 _DIGITS = 12
+
+
+class NotOneToOne(NamedTuple):
+    """What of the ids of a set and the tasks that they mean is not one to one.
+
+    Tasks that one id means could be added after the set was frozen; and a task that several ids mean stands for all of
+    them, so that the set is smaller than it was frozen.
+    """
+
+    wide: dict[str, tuple[str, ...]]
+    """Ids that mean several tasks, sorted, with these."""
+    doubled: dict[str, tuple[str, ...]]
+    """Tasks that several ids mean, sorted, with these."""
+
+
+def not_one_to_one(meant: Mapping[str, tuple[str, ...]]) -> NotOneToOne:
+    """Return which ids mean several tasks, and which tasks several ids mean.
+
+    Args:
+        meant: the tasks that each id means; see `meanings`.
+    """
+    ids: dict[str, list[str]] = {}
+    for listed, tasks in sorted(meant.items()):
+        for task in tasks:
+            ids.setdefault(task, []).append(listed)
+    return NotOneToOne(
+        {listed: tasks for listed, tasks in sorted(meant.items()) if len(tasks) > 1},
+        {task: tuple(listed) for task, listed in sorted(ids.items()) if len(listed) > 1},
+    )
 
 
 def set_refusals(cells: Cells, terms: Terms) -> Iterator[Refusal]:
@@ -54,21 +85,12 @@ def _strange(cells: Cells, meant: Mapping[str, tuple[str, ...]]) -> Iterator[Ref
 
 
 def _ambiguous(meant: Mapping[str, tuple[str, ...]]) -> Iterator[Refusal]:
-    """Yield the refusal of ids and tasks that are not one to one.
-
-    Tasks that one id means could be added after the set was frozen; and a task that several ids mean stands for all of
-    them, so that the set is smaller than it was frozen.
-    """
-    ids: dict[str, list[str]] = {}
-    for listed, tasks in sorted(meant.items()):
-        for task in tasks:
-            ids.setdefault(task, []).append(listed)
-    wide = {listed: tasks for listed, tasks in meant.items() if len(tasks) > 1}
-    doubled = {task: listed for task, listed in ids.items() if len(listed) > 1}
+    """Yield the refusal of ids and tasks that are not one to one."""
+    wide, doubled = not_one_to_one(meant)
     if not wide and not doubled:
         return
-    said = [f"the id {listed!r} means {named(tasks)}" for listed, tasks in sorted(wide.items())[:_SHOWN]]
-    said += [f"the task {task!r} is meant by {named(listed)}" for task, listed in sorted(doubled.items())[:_SHOWN]]
+    said = [f"the id {listed!r} means {named(tasks)}" for listed, tasks in islice(wide.items(), _SHOWN)]
+    said += [f"the task {task!r} is meant by {named(listed)}" for task, listed in islice(doubled.items(), _SHOWN)]
     counts = [numbered(len(wide), "id") + " of several tasks"] if wide else []
     counts += [numbered(len(doubled), "task") + " of several ids"] if doubled else []
     message = f"the evaluation set's ids and the tasks are not one to one, {' and '.join(counts)}: {'; '.join(said)}"
