@@ -17,7 +17,7 @@ ATTEMPTS = 2
 HALF = {task: ATTEMPTS if number < 3 else 0 for number, task in enumerate(TASKS)}
 """Successes of each task where three of eight are solved."""
 ALL = dict.fromkeys(TASKS, ATTEMPTS)
-EXTRA = {"desk_a": "", "desk_b": "Be brief.", "desk_c": "", "desk_x": "Broken."}
+EXTRA = {"desk_a": "", "desk_b": "Be brief.", "desk_c": "", "desk_d": "Be brief.", "desk_x": "Broken."}
 
 
 def run(task: str, harness: str, model: str, attempt: int | str | None, status: str, **more: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tracemark.importers.atif import AtifImporter
 from tracemark.importers.base import Imported, Record, Refused
 from tracemark.store.selection import Selection
 
-from .conftest import CLOCK
+from .conftest import CLOCK, write_version
 from .evaluated import ALL, TASKS, Bench, run, runs
 
 
@@ -132,10 +132,31 @@ def test_what_is_stated_later_counts(bench: Bench) -> None:
 
 
 def test_traces_of_a_declared_equivalent_count_under_the_harness(bench: Bench) -> None:
+    bench.evaluate("desk_c", "m@3", ALL)
+    assert cell(bench, "desk_a", "m@3")[0].attempts == ()
     equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
-    made, _ = cell(bench, "desk_a")
-    assert len(made.attempts) == 32
+    made, left = cell(bench, "desk_a", "m@3")
+    assert ({one.trace for one in made.attempts}, left) == (set(bench.traces("desk_c", "m@3")), {})
     assert {one.fingerprint for one in made.attempts} == {bench.fingerprint()}
+
+
+def test_where_a_harness_has_runs_of_its_own_those_of_equivalents_are_set_aside(bench: Bench) -> None:
+    equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
+    for harness, other in (("desk_a", "desk_c"), ("desk_c", "desk_a")):
+        made, left = cell(bench, harness)
+        assert {one.trace for one in made.attempts} == set(bench.traces(harness))
+        assert left == {"of a declared equivalent, and the harness has runs of its own": "evaluation-set-aside"}
+        assert set(bench.traces(other)).isdisjoint(one.trace for one in made.attempts)
+
+
+def test_fresh_runs_of_an_equivalent_count_beside_the_own_that_installed_the_harness(bench: Bench) -> None:
+    bench.install("desk_b")
+    write_version(bench.root, "desk_d", extra="Be brief.", handler="  # the same")
+    bench.evaluate("desk_d", "m@1", ALL)
+    equivalence.equivalent(bench.root, "desk_b", "desk_d", "a comment", CLOCK)
+    made, left = cell(bench, "desk_b")
+    assert {one.trace for one in made.attempts} == set(bench.traces("desk_d"))
+    assert left == {"those that installed the pair, and others were made since": "evaluation-set-aside"}
 
 
 def test_runs_of_the_harness_that_may_be_of_the_model_are_named(bench: Bench) -> None:

@@ -399,6 +399,26 @@ def test_a_model_without_a_revision_is_compared_with_each_that_came_of_it(bench:
     assert [one.code for one in back.findings] == ["evaluation-set-aside"]
 
 
+def test_what_became_of_a_model_without_a_revision_stops_no_gate_of_it(bench: Bench) -> None:
+    for harness in ("desk_a", "desk_b"):
+        bench.evaluate(harness, "q", HALF if harness == "desk_a" else ALL)
+    accepted_pair.accept_model(bench.root, "q", "the base", CLOCK)
+    before = bench.gate()
+    assert (before.verdict, before.findings) == ("accept", ())
+    bench.evaluate("desk_a", "q@ft1", {**HALF, "e-0": 1})
+    after = bench.gate()
+    assert (after.verdict, after.report["incumbent"]) == ("accept", before.report["incumbent"])
+    assert after.report["candidates"] == before.report["candidates"] + 1
+    assert [(one.code, "of another revision" in one.message) for one in after.findings] == [
+        ("evaluation-set-aside", True)
+    ]
+    # nor of another model
+    bench.evaluate("desk_a", "p", ALL)
+    assert gating.gate_model(bench.root, "p").verdict == "accept"
+    bench.evaluate("desk_b", "p", ALL)
+    assert gating.gate_attribute(bench.root, "desk_b", "p").report["refusals"] == []
+
+
 def test_a_name_alone_means_the_revision_that_the_other_side_does_not_claim(bench: Bench) -> None:
     accepted_pair.accept_model(bench.root, "m", "the base", CLOCK)
     found = gating.gate_model(bench.root, "m@2")
@@ -511,6 +531,21 @@ def test_a_harness_that_was_declared_equivalent_is_no_candidate(
 ) -> None:
     equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
     assert "one harness" in refusals(bench, capsys, "harness", "--candidate", "desk_c")["nothing-to-compare"]["message"]
+
+
+def test_two_evaluated_harnesses_that_were_declared_equivalent_stop_no_gate(bench: Bench) -> None:
+    before = bench.gate(), gating.gate_model(bench.root, "m@2")
+    equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
+    after = bench.gate(), gating.gate_model(bench.root, "m@2")
+    assert [one.verdict for one in after] == [one.verdict for one in before] == ["accept", "accept"]
+    assert [one.report["incumbent"] for one in after] == [one.report["incumbent"] for one in before]
+
+
+def test_an_equivalent_brings_nothing_that_could_be_attributed(bench: Bench) -> None:
+    equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
+    found = gating.gate_attribute(bench.root, "desk_c", "m@2").report["refusals"]
+    assert "nothing-to-compare" in {one["reason"] for one in found}
+    assert any("one harness" in one["message"] for one in found)
 
 
 def test_a_candidate_without_evaluation_is_told_what_to_run(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,18 @@ def test_what_was_retracted_is_no_attempt(accepted: Shop) -> None:
     assert {"task": "hard", "attempts": 1, "reason": "not solved yet"} in made(accepted).tasks
 
 
+def test_what_became_of_a_model_without_a_revision_is_another_one(accepted: Shop) -> None:
+    revised = failures("hard", 4, model={"name": "m", "revision": "ft1"})
+    accepted.ingest(revised, name="revised")
+    accepted_pair.accept_model(accepted.root, "m", "the base", CLOCK)
+    # where no run is of the name alone, it means every revision
+    assert made(accepted).given_up == ("hard",)
+    accepted.ingest(failures("other", 1, model={"name": "m"}), name="plain")
+    report = made(accepted)
+    assert report.given_up == ()
+    assert {"task": "hard", "attempts": 2, "reason": "never run"} in report.tasks
+
+
 def test_what_one_model_cannot_do_another_may(accepted: Shop) -> None:
     for revision, count in (("1", 4), ("2", 1)):
         accepted.ingest(failures("hard", count, model={"name": "m", "revision": revision}), name=f"failed-{revision}")

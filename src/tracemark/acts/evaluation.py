@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -43,6 +43,7 @@ _SHOWN = 5
 
 _UNNAMED = "of no named model or revision"
 _REVISED = "of another revision, and the name alone means those of none here"
+_EQUIVALENT = "of a declared equivalent, and the harness has runs of its own"
 _SPENT = "those that installed the pair, and others were made since"
 
 LEFT_OUT = {
@@ -54,6 +55,7 @@ LEFT_OUT = {
     _UNNAMED: "evaluation-left-out",
     _REVISED: "evaluation-set-aside",
     _SPENT: "evaluation-set-aside",
+    _EQUIVALENT: "evaluation-set-aside",
 }
 """Why a trace is not counted, in the order in which reasons are looked for, with the code of the finding."""
 
@@ -135,7 +137,8 @@ class Evaluations:
     def cell(self, fingerprint: str, model: AskedModel) -> Cell:
         """Return the evaluation of a pair; what is left out of it is a finding.
 
-        Traces on which a decision rests that installed the pair give way to any that were made beside them.
+        Traces on which a decision rests that installed the pair give way to any that were made beside them, and then
+        those of declared equivalents to the harness's own: two evaluations are not one.
 
         Args:
             fingerprint: the harness.
@@ -159,31 +162,39 @@ class Evaluations:
         for row in (state.row for state in states):
             self._domains.setdefault(str(qualified(row.task, row.domain)), set()).add(row.domain or "")
         made = tuple(self._attempts(states, fingerprint))
-        attempts = freshest(made, self.used)
-        if len(attempts) < len(made):
-            left[_SPENT] = sorted({one.trace for one in made}.difference(one.trace for one in attempts))
+        fresh = freshest(made, self.used)
+        attempts = _own(fresh, {state.trace_id: state.row.fingerprint for state in states}, fingerprint)
+        for reason, before, after in ((_SPENT, made, fresh), (_EQUIVALENT, fresh, attempts)):
+            if len(after) < len(before):
+                left[reason] = sorted({one.trace for one in before}.difference(one.trace for one in after))
         self._note(left, fingerprint, model)
         self._note_shown(attempts, fingerprint, model)
         harness = self._corpus.by_fingerprint.get(fingerprint)
         components = dict(harness.identity.components) if harness is not None else None
         pair = Pair(fingerprint, model.claimed or claimed(model.label, attempts))
-        cell = Cell.of(pair, attempts, components, map(_retracted, gone))
+        counted_now = {one.trace for one in attempts}
+        installed = (one for one in made if one.trace in self.used and one.trace not in counted_now)
+        cell = Cell.of(pair, attempts, components, map(_retracted, gone), installed)
         self._note_replaced(cell, f"{self._corpus.name_of(fingerprint) or fingerprint} with {model.label}")
         return cell
 
-    def beside(self, model: AskedModel, other: str) -> AskedModel:
-        """Return a model as it is meant where it is compared with another: each trace is of the more specific claim.
+    def meant(self, model: AskedModel, harnesses: Collection[str], other: str | None = None) -> AskedModel:
+        """Return a model as it is meant in a comparison: each trace is of the more specific claim.
 
-        A name alone means whatever revision traces name. Beside a revision of that name it does not mean that one, and
-        where traces name no revision it means these alone: else a model without a revision, which is one that was not
-        trained further, could not be compared with what became of it.
+        A name alone means whatever revision traces name. Where traces of each harness name no revision it means these
+        alone: else a model without a revision, which is one that was not trained further, could not be evaluated any
+        more once something that became of it was. Beside a revision of that name it does not mean that one, and traces
+        of any harness do.
 
         Args:
             model: the model.
-            other: the label of the other.
+            harnesses: those under which it is compared.
+            other: the label of the model that it is compared with; None when all cells are of one model.
         """
-        counted = (state.row for state in self.states if why_left_out(state) is None)
-        plain = other.startswith(f"{model.label}@") and any(row.model_label == model.label for row in counted)
+        unrevised = [s.row for s in self.states if s.row.model_label == model.label and why_left_out(s) is None]
+        plain = all(any(self._belongs(row, harness) for row in unrevised) for harness in harnesses)
+        if other is not None and other.startswith(f"{model.label}@"):
+            plain = bool(unrevised)
         return model._replace(beside=other, plain=plain)
 
     @property
@@ -290,6 +301,19 @@ class Evaluations:
                 message = f"evaluation traces that are not counted, since they are {reason}: {len(traces)} ({shown})"
                 hint = f"tracemark audit {traces[0][:12]} shows why"
                 self.findings.append(finding(code, f"{name} with {model.label}", message, hint))
+
+
+def _own(attempts: tuple[Attempt, ...], made_under: Mapping[str, str | None], fingerprint: str) -> tuple[Attempt, ...]:
+    """Return the attempts without those of equivalents, where the harness has some of its own.
+
+    Args:
+        attempts: of the pair.
+        made_under: the fingerprint under which each trace counts itself; None for one that counts under none.
+        fingerprint: the harness.
+    """
+    if fingerprint not in (made_under[one.trace] for one in attempts):
+        return attempts
+    return tuple(one for one in attempts if made_under[one.trace] in (fingerprint, None))
 
 
 def _retracted(state: State) -> Attempt:

@@ -168,12 +168,14 @@ def gate_attribute(root: Path, harness: str, model: str, out: Path | None = None
     with judging(corpus, out) as store:
         old, incumbent = require_pair(corpus)
         new, found = corpus.resolve(harness), Evaluations(corpus, store)
-        asked, incumbent = found.beside(AskedModel(model), incumbent.label), found.beside(incumbent, model)
+        harnesses = old, _counts_as(corpus, new.fingerprint, old)
+        asked = found.meant(AskedModel(model), harnesses, incumbent.label)
+        incumbent = found.meant(incumbent, harnesses, model)
         cells = Four(
             found.cell(old, incumbent),
-            found.cell(new.fingerprint, incumbent),
+            found.cell(harnesses[1], incumbent),
             found.cell(old, asked),
-            found.cell(new.fingerprint, asked),
+            found.cell(harnesses[1], asked),
         )
         terms, notes = _terms(corpus, store, Half.MODEL, found, 1)
         told = attribute(cells, terms)
@@ -208,12 +210,10 @@ def judge_harness(corpus: Corpus, store: Store, candidate: str, model: str | Non
     """Compare a harness with the accepted one; see `gate_harness`."""
     accepted = _require_harness(corpus)
     harness = corpus.resolve(candidate)
-    asked = _model_asked(corpus, model)
     found = Evaluations(corpus, store)
+    asked = found.meant(_model_asked(corpus, model), (accepted, harness.fingerprint))
     incumbent = found.cell(accepted, asked)
-    # one that was declared equivalent counts as the accepted one, and there is nothing to compare
-    declared = harness.fingerprint in corpus.decisions.equivalent_to(accepted)
-    cell = found.cell(accepted if declared else harness.fingerprint, asked)
+    cell = found.cell(_counts_as(corpus, harness.fingerprint, accepted), asked)
     number = max(1, found.candidates(accepted, asked))
     terms, notes = _terms(corpus, store, Half.HARNESS, found, number)
     comparison = _compared(corpus, found, Sides(incumbent, cell), terms)
@@ -225,7 +225,8 @@ def judge_model(corpus: Corpus, store: Store, candidate: str) -> Judged:
     """Compare a model with the accepted one; see `gate_model`."""
     accepted, asked = require_pair(corpus)
     found = Evaluations(corpus, store)
-    other, asked = found.beside(AskedModel(candidate), asked.label), found.beside(asked, candidate)
+    other = found.meant(AskedModel(candidate), (accepted,), asked.label)
+    asked = found.meant(asked, (accepted,), candidate)
     incumbent = found.cell(accepted, asked)
     cell = found.cell(accepted, other)
     number = max(1, found.candidates(accepted, asked))
@@ -277,6 +278,11 @@ def _require_harness(corpus: Corpus) -> str:
             hint="tracemark harness accept NAME --reason TEXT",
         )
     return corpus.accepted
+
+
+def _counts_as(corpus: Corpus, harness: str, accepted: str) -> str:
+    """Return a harness, or the accepted one for its declared equivalent, beside which there is nothing to compare."""
+    return accepted if harness in corpus.decisions.equivalent_to(accepted) else harness
 
 
 def _model_asked(corpus: Corpus, model: str | None) -> AskedModel:

@@ -8,7 +8,8 @@ Invariants:
 - it is *harvested* when a recorded SFT export took that very trace, or an older reading of its record, not when
   another of its task was taken;
 - an attempt counts against a task only where the accepted model made it (where none is accepted, a model whose traces
-  an export takes): what one model cannot do another may;
+  an export takes): what one model cannot do another may. An accepted name without a revision means any, and where runs
+  name none it means these alone, as it does for a gate;
 - a task of the evaluation set is never listed.
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +33,7 @@ from tracemark.acts.uncompared import require_compared
 from tracemark.durable import read_regular, why_unread, write_atomic
 from tracemark.errors import ExportRefusedError, IrregularFileError, UsageError
 from tracemark.exporters.evaluation import for_evaluation, unmatched
-from tracemark.exporters.select import Terms, of_models
+from tracemark.exporters.select import of_models
 from tracemark.findings import Finding, Report, finding
 from tracemark.gates import plan as plans
 from tracemark.gates import task_list
@@ -166,6 +167,10 @@ class _Counts:
     solved: Counter[_Task]
     harvested: Counter[_Task]
     unnamed: list[TaskState]
+    revised: Counter[_Task]
+    """Attempts by revisions of the accepted model, where that is a name alone; the others are in `attempts`."""
+    plain: bool = False
+    """Whether a run is of the accepted model in so many words."""
 
 
 def _counted(corpus: Corpus, store: Store) -> _Counts:
@@ -180,16 +185,20 @@ def _counted(corpus: Corpus, store: Store) -> _Counts:
         store.require_true(seen.restated & passed)
         # what is retracted or superseded was no attempt at the task that others should pay for
         runs = Selection(fingerprints=frozenset(terms.accepted), retracted=False)
-        counts = _Counts(Counter(), Counter(), Counter(), [])
-        models = _models(corpus.params, terms)
+        counts = _Counts(Counter(), Counter(), Counter(), [], Counter())
+        by = partial(_by, corpus.params.accepted.model, terms.models)
         for state in store.select(runs, corpus.store_decisions):
-            _count(counts, state, passed, taken, models)
+            _count(counts, state, passed, taken, by)
+        if not counts.plain:
+            counts.attempts.update(counts.revised)
     if seen.compared & passed:
         require_compared(corpus, store)
     return counts
 
 
-def _count(counts: _Counts, state: State, passed: set[str], taken: set[str], models: frozenset[str]) -> None:
+def _count(
+    counts: _Counts, state: State, passed: set[str], taken: set[str], by: Callable[[str | None], tuple[bool, bool]]
+) -> None:
     row, trace = state.row, state.trace_id
     if row.role is not None or row.demonstration or row.mixed:
         return
@@ -197,16 +206,22 @@ def _count(counts: _Counts, state: State, passed: set[str], taken: set[str], mod
         counts.unnamed.append(TaskState("", row.domain, "", 1, int(trace in passed), 0))
         return
     task = row.task, row.domain or None
+    ours, revised = by(row.model_label)
+    counts.plain = counts.plain or (ours and not revised)
     # a success counts whoever made it, as it does in an export; so it is an attempt as well
-    if trace in passed or (row.status != "error" and of_models(row.model_label, models)):
-        counts.attempts[task] += 1
+    if trace in passed or (row.status != "error" and ours):
+        (counts.revised if revised and trace not in passed else counts.attempts)[task] += 1
     counts.solved[task] += trace in passed
     counts.harvested[task] += trace in passed and trace in taken
 
 
-def _models(params: Params, terms: Terms) -> frozenset[str]:
-    """Return the models whose attempts count: the accepted one, else those whose traces an export takes."""
-    return frozenset({params.accepted.model}) if params.accepted.model else terms.models
+def _by(accepted: str | None, exported: frozenset[str], model: str | None) -> tuple[bool, bool]:
+    """Return whether attempts of a model may count, and whether it is a revision of an accepted name without one.
+
+    They are those of the accepted model; where none is accepted, of a model whose traces an export takes.
+    """
+    ours = of_models(model, frozenset({accepted}) if accepted else exported)
+    return ours, ours and accepted is not None and model != accepted
 
 
 def _states(counts: _Counts, known: Mapping[_Task, str], quotas: Iterable[str]) -> Iterator[TaskState]:
