@@ -113,6 +113,18 @@ def test_a_second_evaluation_of_a_few_tasks_lacks_the_others(bench: Bench) -> No
     assert len(bench.gate("desk_c").report["reused"]) == 16
 
 
+def test_what_an_evaluation_and_the_one_that_installed_the_pair_differ_by_is_told(bench: Bench) -> None:
+    bench.install()
+    first = bench.gate("desk_a")
+    assert "repeated" not in first.report["measured"]["noise"]
+    bench.evaluate("desk_b", "m@1", {**ALL, "e-0": 1, "e-1": 0}, said="Evaluated anew.", note="again")
+    answer = bench.gate("desk_a")
+    seen = answer.report["measured"]["noise"]["repeated"]
+    assert seen == {"digest": first.report["incumbent"]["digest"], "difference": 2, "moved": 2}
+    said = "the evaluation that installed the incumbent and this one differ by 2 (2 tasks moved)"
+    assert any(line.startswith(said) for line in answer.said)
+
+
 def test_a_candidate_that_was_installed_before_is_flagged_too(bench: Bench) -> None:
     bench.install()
     accepted_pair.rollback(bench.root, "previous", "worse in use", CLOCK)

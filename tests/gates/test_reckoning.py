@@ -129,6 +129,19 @@ def test_an_edited_number_is_named_with_what_it_does_not_go_with(
     assert any(said in sentence for sentence in found), found
 
 
+@pytest.mark.parametrize(
+    ("difference", "moved", "right"),
+    [(0, 0, True), (2, 4, True), (6, 6, True), (4, 2, False), (1, 4, False), (7, 7, False)],
+)
+def test_what_two_evaluations_differ_by_goes_with_how_many_tasks_moved(
+    difference: int, moved: int, right: bool
+) -> None:
+    seen = {"digest": "d" * 64, "difference": difference, "moved": moved}
+    found = wrong(edited("measured", "noise", "repeated", to=seen))
+    said = f"two evaluations cannot differ by {difference} where {moved} of 6 tasks moved"
+    assert found == ([] if right else [said])
+
+
 def test_a_trace_on_both_sides_is_named() -> None:
     value = honest().model_dump(mode="json")
     value["candidate"]["traces"][0] = value["incumbent"]["traces"][0]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from tests.gates.evaluations import BASE, NEW, OLD, TUNED, attempts, cell, changed, of
+from tests.gates.evaluations import BASE, NEW, OLD, PARTS, TUNED, attempts, cell, changed, of
 from tracemark import digest
 from tracemark.gates.attribution import Four, attribute
-from tracemark.gates.cell import Cell, Shown
+from tracemark.gates.cell import Attempt, Cell, Pair, Shown
 from tracemark.gates.compare import compare
 from tracemark.gates.refusal import Reason, Refusal
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
@@ -191,6 +191,55 @@ def test_a_difference_lies_inside_the_noise_floor_at_its_edge_or_beyond() -> Non
     assert against_noise(BEFORE, BEFORE, 4) == "the difference of 0 lies inside the noise floor of 6"
     assert against_noise(BEFORE, six, 4) == "the difference of 6 lies inside the noise floor of 6, just at its edge"
     assert against_noise(BEFORE, seven, 4) == "the difference of 7 is beyond the noise floor of 6"
+
+
+def again(before: dict[str, int], installed: list[Attempt]) -> GateReport:
+    """Return the report on an incumbent that was evaluated before, when it was installed."""
+    incumbent = Cell.of(Pair(OLD, BASE), attempts(before, 4), PARTS[OLD], installed=installed)
+    return stored(compare(incumbent, cell(AFTER, 4, NEW), Terms(Half.HARNESS, attempts=4)))
+
+
+def first(successes: dict[str, int], number: int = 4, **changes: Any) -> list[Attempt]:
+    """Return the evaluation that installed the incumbent."""
+    return [one._replace(trace=digest.of([one.trace]), **changes) for one in attempts(successes, number)]
+
+
+def test_what_two_evaluations_of_the_incumbent_differ_by_stands_beside_the_noise_floor() -> None:
+    installed = first({**BEFORE, "desk/00": 3, "desk/01": 3, "desk/02": 1, "desk/03": 4})
+    found = again(BEFORE, installed)
+    assert found.measured is not None
+    seen = found.measured.noise.repeated
+    assert seen is not None
+    assert (seen.difference, seen.moved) == (2, 4)
+    assert seen.digest == digest.of(sorted(one.trace for one in installed))
+    said = "the evaluation that installed the incumbent and this one differ by {} ({}), with the same harness and model"
+    assert said.format(2, "4 tasks moved") + ": within the noise floor of 6" in words(found)
+    every = again(BEFORE, first(dict.fromkeys(BEFORE, 4)))
+    assert said.format(12, "12 tasks moved") + ": more than the noise floor of 6" in words(every)
+    # nothing of it decides, and reports without it are what they were
+    assert found.verdict == every.verdict == report().verdict
+    assert "repeated" not in report().model_dump(mode="json")["measured"]["noise"]
+    assert GateReport.model_validate(found.model_dump(mode="json")) == found
+
+
+@pytest.mark.parametrize(
+    "installed",
+    [
+        [],
+        first(BEFORE, 3),
+        first(BEFORE)[1:],
+        first(BEFORE, grader=("desk-checks", "4")),
+        first(BEFORE, model=TUNED),
+        changed(first(BEFORE), "desk/03", 3, status="error"),
+        [*first(BEFORE), first(BEFORE)[0]._replace(trace="f" * 64, attempt=9, status="unknown")],
+    ],
+    ids=["none", "fewer", "one-lacks", "other-grader", "other-model", "open", "unjudged"],
+)
+def test_evaluations_that_are_not_whole_or_were_judged_otherwise_show_no_noise(installed: list[Attempt]) -> None:
+    found = again(BEFORE, installed)
+    assert found.measured is not None
+    assert found.measured.noise.repeated is None
+    assert words(found) == words(again(BEFORE, []))
 
 
 def test_how_often_chance_accepts_is_that_of_the_policy_which_decides() -> None:

@@ -152,6 +152,8 @@ class Cell:
     """Digest of each component of the harness; empty when the harness is not at hand."""
     retracted: tuple[Attempt, ...] = ()
     """Attempts of the pair that were retracted, sorted likewise; they count for nothing."""
+    installed: tuple[Attempt, ...] = ()
+    """Attempts that installed the pair and gave way to these, sorted likewise; they count for nothing."""
 
     @classmethod
     def of(
@@ -160,6 +162,7 @@ class Cell:
         attempts: Iterable[Attempt],
         components: Mapping[str, str] | None = None,
         retracted: Iterable[Attempt] = (),
+        installed: Iterable[Attempt] = (),
     ) -> Cell:
         """Return the cell of some attempts, whose order means nothing.
 
@@ -168,12 +171,13 @@ class Cell:
             attempts: the attempts; whether they are the pair's is looked at when cells are compared.
             components: digest of each component of the harness, by name; None when it is not at hand.
             retracted: attempts that were made and retracted.
+            installed: attempts that installed the pair, where others are its evaluation now.
         """
-        ordered, gone = (
+        ordered, gone, before = (
             tuple(sorted(some, key=lambda one: (one.task, str(one.attempt), one.trace)))
-            for some in (attempts, retracted)
+            for some in (attempts, retracted, installed)
         )
-        return cls(pair, ordered, dict(components or {}), gone)
+        return cls(pair, ordered, dict(components or {}), gone, before)
 
     @cached_property
     def by_task(self) -> dict[str, tuple[Attempt, ...]]:

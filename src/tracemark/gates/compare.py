@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tracemark.gates.against import refusals
@@ -24,7 +24,7 @@ from tracemark.gates.terms import Policy, Terms, covers
 from tracemark.stats.compare import paired, sign_test
 from tracemark.stats.cost import cost_per_reliable_task, cost_per_success, total_cost
 from tracemark.stats.counts import Counts
-from tracemark.stats.noise import NoiseFloor, noise_floor
+from tracemark.stats.noise import NoiseFloor, Repeated, noise_floor, repeated
 from tracemark.stats.passing import Figure, Measure, aggregate
 
 
@@ -112,6 +112,9 @@ class Measured:
     """One-sided exact sign test: how likely at least w of w + l ups are where ups and downs are equally likely."""
     noise: NoiseFloor
     """The 95 % point of |w - l| between two draws from the incumbent's own rates."""
+    repeated: Repeated | None
+    """How the evaluation that installed the incumbent and the one compared differ; None where they cannot be held
+    against each other."""
     clean: bool
     """Whether no result of the candidate is missing and none waits for a re-run."""
     incumbent: Figures
@@ -228,12 +231,28 @@ def _measured(incumbent: Cell, candidate: Cell, terms: Terms, reused: int) -> Me
         downs=tuple(Change(task, before[task], after[task]) for task in moved.downs),
         p=p,
         noise=noise_floor(before, number),
+        repeated=_repeated(incumbent, number),
         clean=clean,
         incumbent=figures[0],
         candidate=figures[1],
         decisions=decide(ups, downs, p, terms.level, clean=clean),
         conditions=_conditions(terms, before, after, figures, reused),
     )
+
+
+def _repeated(cell: Cell, number: int) -> Repeated | None:
+    """Return how two evaluations of a pair differ; None unless both are whole, of one model, and judged alike."""
+    before = replace(cell, attempts=cell.installed)
+    made, now = (
+        {(one.task, one.grader, one.model, one.fingerprint) for one in side.attempts if one.status in SCORED}
+        for side in (before, cell)
+    )
+    tallies = before.tally(number), cell.tally(number)
+    if made != now or any(tally.open or tally.unjudged for side in tallies for tally in side.values()):
+        return None
+    evaluations = [{task: Counts(one.scored, one.successes) for task, one in side.items()} for side in tallies]
+    found = repeated(evaluations)
+    return found if found.withheld is None else None
 
 
 def _figures(cell: Cell, per_task: Mapping[str, Counts], number: int) -> Figures:

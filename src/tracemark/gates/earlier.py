@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from tracemark import digest
 from tracemark.findings import numbered
 from tracemark.gates.cell import SCORED, Cell
-from tracemark.model.gate import Evaluated, GateReport, RetractedAttempts
+from tracemark.gates.compare import Comparison
+from tracemark.model.gate import Evaluated, GateReport, NoiseOf, RepeatedOf, RetractedAttempts
 
 _CALLED = {"success": ("success", "successes"), "failure": ("failure", "failures"), "error": ("error", "errors")}
 
@@ -30,6 +32,31 @@ def retracted_of(cell: Cell, wanted: int | None) -> RetractedAttempts | None:
         statuses=dict(sorted(Counter(one.status for one in cell.retracted).items())),
         replaced=len(cell.replaced(wanted)),
     )
+
+
+def repeated_of(comparison: Comparison) -> dict[str, RepeatedOf]:
+    """Return the member `repeated` of a report's noise, where it has one.
+
+    Args:
+        comparison: the comparison.
+    """
+    found = None if comparison.measured is None else comparison.measured.repeated
+    if found is None or found.differences is None or found.moved is None:
+        return {}
+    traces = sorted({one.trace for one in comparison.incumbent.installed})
+    repeated = RepeatedOf(digest=digest.of(traces), difference=found.differences[0], moved=found.moved[0])
+    return {"repeated": repeated}
+
+
+def repeated_words(noise: NoiseOf) -> Iterator[str]:
+    """Yield the sentence on two evaluations of the incumbent, beside the noise floor; nothing where one was made."""
+    if (seen := noise.repeated) is not None:
+        said = f"the evaluation that installed the incumbent and this one differ by {seen.difference}"
+        said += f" ({numbered(seen.moved, 'task')} moved), with the same harness and model"
+        if noise.tasks is not None:
+            where = "more than" if seen.difference > noise.tasks else "within"
+            said += f": {where} the noise floor of {noise.tasks}"
+        yield said
 
 
 def counted(statuses: Mapping[str, int]) -> str:

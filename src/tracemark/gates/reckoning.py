@@ -81,6 +81,10 @@ def _of_sums(told: MeasuredOf) -> Iterator[str]:
     inside = None if floor is None else abs(told.w - told.l) <= floor
     if told.inside_noise is not inside:
         yield "whether its difference lies inside the noise does not follow from its noise floor"
+    if (seen := told.noise.repeated) is not None and (
+        not seen.difference <= seen.moved <= told.n or (seen.moved - seen.difference) % 2
+    ):
+        yield f"two evaluations cannot differ by {seen.difference} where {seen.moved} of {told.n} tasks moved"
     names = [one.name for one in told.conditions]
     if len(names) != len(set(names)):
         yield "it tells a condition twice"

@@ -16,7 +16,7 @@ from tracemark.gates.attribution import METHOD, Attribution, Effect
 from tracemark.gates.cell import SCORED, WORDS, Cell, Model, shown_in
 from tracemark.gates.compare import Change, Comparison, Figures, Measured, evidence
 from tracemark.gates.doubts import NO_VERSION, UNRECORDED, broken, judges, otherwise
-from tracemark.gates.earlier import earlier_words, flagged, retracted_of
+from tracemark.gates.earlier import earlier_words, flagged, repeated_of, repeated_words, retracted_of
 from tracemark.gates.refusal import Reason, Refusal
 from tracemark.model.gate import (
     ATTRIBUTION_FORMAT,
@@ -37,6 +37,7 @@ from tracemark.model.gate import (
     PolicySays,
     RefusalOf,
     ReliabilityOf,
+    RepeatedOf,
     RerunOf,
     Stated,
     Verdict,
@@ -55,7 +56,8 @@ def stored(comparison: Comparison) -> GateReport:
     """Return the report of a comparison, as it is stored."""
     accepted, terms = comparison.accepted, comparison.terms
     # absent, and not null, where nothing was measured
-    measured: dict[str, Any] = {} if comparison.measured is None else {"measured": _measured(comparison.measured)}
+    found = comparison.measured
+    measured: dict[str, Any] = {} if found is None else {"measured": _measured(found, repeated_of(comparison))}
     verdict: Verdict = "refused" if accepted is None else "accept" if accepted else "reject"
     return GateReport(
         format=FORMAT,
@@ -157,7 +159,7 @@ def _refusal(refusal: Refusal) -> RefusalOf:
     )
 
 
-def _measured(measured: Measured) -> MeasuredOf:
+def _measured(measured: Measured, seen: Mapping[str, RepeatedOf]) -> MeasuredOf:
     noise = measured.noise
     return MeasuredOf(
         n=measured.tasks,
@@ -172,6 +174,7 @@ def _measured(measured: Measured) -> MeasuredOf:
             point=noise.point,
             method=NOISE_METHOD,
             withheld=noise.withheld,
+            **seen,
         ),
         inside_noise=measured.inside_noise,
         clean=measured.clean,
@@ -332,6 +335,7 @@ def _rest(report: GateReport) -> Iterator[str]:
         )
     elif measured.noise.promoted is not None:
         yield f"w > l alone promotes an identical candidate in {measured.noise.promoted:.0%} of cases here"
+    yield from repeated_words(measured.noise)
     before, after = measured.incumbent, measured.candidate
     yield f"tasks solved by an average run: {_tasks(before.score)} before, {_tasks(after.score)} after"
     old, new = before.reliability[-1], after.reliability[-1]

@@ -160,6 +160,17 @@ class ChangeOf(Value):
     """Successes of the candidate."""
 
 
+class RepeatedOf(Value):
+    """How two evaluations of the incumbent differ: the one that installed it, and the one that is compared."""
+
+    digest: Digest
+    """SHA-256 of the canonical JSON of the sorted ids of the first one's traces."""
+    difference: Annotated[int, Field(ge=0)]
+    """|w − l| between them, in tasks."""
+    moved: Annotated[int, Field(ge=0)]
+    """w + l between them: how many tasks had another score."""
+
+
 class NoiseOf(Value):
     """How far |w − l| of two evaluations of the incumbent reaches by chance. None means that it is withheld."""
 
@@ -173,6 +184,16 @@ class NoiseOf(Value):
     """How it was computed; it draws no random numbers, so there is no seed."""
     withheld: str | None
     """Why it is withheld; None when it is not."""
+    repeated: Maybe[RepeatedOf] = None
+    """What was seen of it; absent unless the evaluation that installed the incumbent and a later one are whole and were
+    judged alike."""
+
+    @model_serializer(mode="wrap")
+    def _absent(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        members: dict[str, Any] = dump(self)
+        if self.repeated is None:
+            del members["repeated"]
+        return members
 
 
 class PolicySays(Value):
