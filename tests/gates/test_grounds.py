@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.growth import growth
 from tracemark import digest
 from tracemark.gates.cell import Cell, Model, Pair
 from tracemark.gates.compare import compare
@@ -544,3 +545,18 @@ class HonestLedger(RuleBasedStateMachine):
 
 TestHonestLedger = HonestLedger.TestCase
 TestHonestLedger.settings = settings(max_examples=25, stateful_step_count=14, deadline=None)
+
+
+def test_decisions_about_traces_make_looking_at_the_others_no_slower() -> None:
+    entries = [entry("accept", {"harness": OLD})]
+    back = {"harness": OLD, "model": None, "to": entries[0].digest}
+    for at in range(1, 3200):
+        told = ("retract", {"trace": digest.of(at)}) if at % 40 else ("roll-back", back)
+        entries.append(entry(*told, entries[-1]))
+
+    def ask(part: list[Entry]) -> None:
+        ledger, gone_back = chain.Chain(tuple(part)), [one for one in part if one.decision.kind == "roll-back"]
+        assert astray(ledger, gone_back) == {}
+        assert {then.pair.harness.value for then in in_force(ledger, gone_back).values()} == {OLD}
+
+    assert growth(ask, entries) < 3

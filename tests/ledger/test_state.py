@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import growth
 from tracemark import digest
 from tracemark.ledger import chain
+from tracemark.ledger.descent import Past
 from tracemark.ledger.entry import Entry, seal
 from tracemark.ledger.state import LedgerState, state
 from tracemark.model.decision import Decision
@@ -183,7 +187,9 @@ def test_the_state_is_a_function_of_the_set_of_entries(plan: list[tuple[str, int
     entries = grow(plan)
     held = after(*entries)
     order.shuffle(entries)
-    assert after(*entries, *entries[:2]) == held
+    again = after(*entries, *entries[:2])
+    assert again == held
+    assert [set(again.spared(trace, [RAW])) for trace in (T, U)] == [set(held.spared(trace, [RAW])) for trace in (T, U)]
 
 
 @given(steps)
@@ -208,12 +214,34 @@ def chain_closed(entries: list[Entry]) -> list[Entry]:
     return closed
 
 
-def test_a_long_ledger_is_read_in_reasonable_steps() -> None:
+def name(number: int) -> str:
+    return digest.of(number)
+
+
+LONG: dict[str, Callable[[int], tuple[str, dict[str, Any]]]] = {
+    "each about another trace": lambda at: ("retract", {"trace": name(at), "raw": name(-at)}),
+    "retracted and reinstated, and every third not": lambda at: (
+        "reinstate" if at % 3 == 1 else "retract",
+        {"trace": name(at // 3 * 3 + at % 3 // 2), "raw": name(-(at // 3 * 3 + at % 3 // 2))},
+    ),
+    "about one trace, to and fro": lambda at: ("reinstate" if at % 2 else "retract", {"trace": T, "raw": RAW}),
+    "stamps": lambda at: ("stamp", {"trace": name(at), "fingerprint": A}),
+    "equivalences of pairs": lambda at: ("equivalent", {"fingerprints": [f"tm1:{name(2 * at + n)}" for n in (0, 1)]}),
+    "equivalences in a row": lambda at: ("equivalent", {"fingerprints": [f"tm1:{name(at + n)}" for n in (0, 1)]}),
+}
+
+
+@pytest.mark.parametrize("made", LONG.values(), ids=LONG)
+def test_a_long_ledger_takes_no_longer_than_it_is(made: Callable[[int], tuple[str, dict[str, Any]]]) -> None:
     entries: list[Entry] = []
-    for number in range(2000):
-        name = digest.sha256(str(number).encode())
-        entries.append(entry("retract", {"trace": name}, *entries[-1:]))
-    assert len(after(*entries).retracted) == 2000
+    for at in range(2400):
+        entries.append(entry(*made(at), *entries[-1:]))
+
+    def ask(part: Sequence[Entry]) -> None:
+        held = state(chain.Chain(tuple(part)))
+        assert not any(any(held.spared(trace, [RAW])) for trace in held.retracted)
+
+    assert growth(ask, entries) < 3
 
 
 # --- further records of a run
@@ -235,14 +263,37 @@ def test_a_retraction_bars_every_record_that_it_names_and_a_reinstatement_lifts_
 def test_what_was_reinstated_of_another_reading_is_spared_by_the_retraction_that_it_had_seen() -> None:
     retract = entry("retract", {"trace": T, "raw": RAW})
     lift = entry("reinstate", {"trace": U, "raw": MORE, "also": [RAW]}, retract)
-    assert after(retract).spared == {}
-    assert after(retract, lift).spared == {T: frozenset({MORE, RAW})}
+
+    def spared(*entries: Entry) -> set[str]:
+        held = after(*entries)
+        assert not set(held.spared(U, (RAW, MORE, OTHER))), "which was never retracted"
+        return set(held.spared(T, (RAW, MORE, OTHER)))
+
+    assert spared(retract) == set()
+    assert spared(retract, lift) == {MORE, RAW}
     beside = entry("reinstate", {"trace": U, "raw": MORE})
-    assert after(retract, beside).spared == {}
+    assert spared(retract, beside) == set()
     again = entry("retract", {"trace": T, "raw": RAW}, lift, reason="once more")
-    assert after(retract, lift, again).spared == {}
+    assert spared(retract, lift, again) == set()
     itself = entry("reinstate", {"trace": T, "raw": RAW}, lift)
-    assert after(retract, lift, itself).spared == {}, "nothing is spared by a retraction that was lifted"
+    assert spared(retract, lift, itself) == set(), "nothing is spared by a retraction that was lifted"
+
+
+@given(steps)
+def test_a_retraction_spares_what_one_reinstatement_names_that_had_seen_all_of_them(
+    plan: list[tuple[str, int, set[int]]],
+) -> None:
+    ledger = chain.of(grow(plan))
+    held, past = state(ledger), Past(ledger)
+
+    def made(kind: str, concerns: Callable[[dict[str, Any]], bool]) -> list[Entry]:
+        return [one for one in ledger.entries if one.decision.kind == kind and concerns(one.decision.subject)]
+
+    for trace in (T, U):
+        barring = made("retract", lambda subject, trace=trace: subject["trace"] == trace)
+        lifts = made("reinstate", lambda subject: subject.get("raw") == RAW)
+        seen = any(all(past.descends(lift, one) for one in barring) for lift in lifts)
+        assert set(held.spared(trace, [RAW, MORE])) == ({RAW} if trace in held.retracted and seen else set())
 
 
 # --- equivalence, declared and taken back

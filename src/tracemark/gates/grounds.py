@@ -40,6 +40,9 @@ _SHOWN = 16
 _DIGITS = 12
 _VERDICTS = {Kind.INSTALL: "accept", Kind.REJECT: "reject"}
 
+_SETTING = frozenset((Kind.ACCEPT, Kind.FREEZE, Kind.INSTALL, Kind.ROLL_BACK))
+"""Kinds of decisions that say what the accepted pair, the frozen set, or the traces of an installed candidate are."""
+
 V = TypeVar("V", bound=Value)
 
 
@@ -84,26 +87,31 @@ class InForce:
 
 def in_force(chain: Chain, entries: Iterable[Entry]) -> dict[str, InForce]:
     """Return for some entries of a chain, by digest, what was in force for whoever made them."""
-    past = Past(chain)
+    past, setting = Past(chain), _setting(chain)
     found = {}
     for entry in entries:
-        earlier = past.before(entry)
+        earlier = past.before(entry, setting)
         pair, freezes = accepted_pair(earlier, past), freezes_in_force(earlier, past)
         found[entry.digest] = InForce(pair, freezes, installed_with(earlier))
     return found
 
 
+def _setting(chain: Chain) -> list[Entry]:
+    """Return the entries that say what is in force, a few among all that are about traces."""
+    return [entry for entry in chain.entries if entry.decision.kind in _SETTING]
+
+
 def astray(chain: Chain, back: Iterable[Entry]) -> dict[str, str]:
     """Return what is wrong with those of some roll-backs that do not make the pair what it was, by their digests."""
     past, by_digest = Past(chain), {entry.digest: entry for entry in chain.entries}
-    wrong = {}
+    setting, wrong = _setting(chain), {}
     for entry in back:
         subject = entry.decision.subject
         target = by_digest.get(subject["to"])
         if target is None or not past.descends(entry, target):
             wrong[entry.digest] = f"it goes back to {subject['to'][:_DIGITS]}, which was not decided before it"
             continue
-        pair = accepted_pair([*past.before(target), target], past)
+        pair = accepted_pair([*past.before(target, setting), target], past)
         differs = [
             f"in the {half}, {said}"
             for half in HALVES

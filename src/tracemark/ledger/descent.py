@@ -33,10 +33,16 @@ class Past:
             seen |= self._ancestors[entry.digest]
         return [entry for entry in candidates if not seen >> self._position[entry.digest] & 1]
 
-    def before(self, entry: Entry) -> list[Entry]:
-        """Return the ancestors of an entry, parents before children."""
+    def before(self, entry: Entry, among: Iterable[Entry] | None = None) -> list[Entry]:
+        """Return the ancestors of an entry, parents before children, or those of some entries that are, in their order.
+
+        Args:
+            entry: the entry.
+            among: the only entries that are asked about; None for the whole chain.
+        """
         bits = self._ancestors[entry.digest]
-        return [one for position, one in enumerate(self._entries) if bits >> position & 1]
+        asked = self._entries if among is None else among
+        return [one for one in asked if bits >> self._position[one.digest] & 1]
 
 
 def disagreement(

@@ -15,7 +15,7 @@ Invariants:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -31,6 +31,42 @@ from tracemark.model.decision import FreezeEvidence, Kind
 
 _SHOWN = 5
 _DIGITS = 12
+
+
+class Retractions:
+    """The retractions of traces in force, and what reinstatements take out of them.
+
+    Args:
+        chain: the verified ledger.
+        past: which of its entries descends from which.
+    """
+
+    def __init__(self, chain: Chain, past: Past) -> None:
+        self.in_force = _in_force(chain, past, _trace)
+        """Trace id to the first retraction of it in force."""
+        self._past = past
+        self._made = _latest(chain, past, Kind.RETRACT, _trace)
+        self._lifts = _latest(chain, past, Kind.REINSTATE, records_named)
+
+    def spared(self, trace: str, records: Collection[str]) -> Iterator[str]:
+        """Yield those of some raw records that the retraction of a trace does not bar.
+
+        They were reinstated, as those of another reading of the run, by whoever had seen every retraction of the trace.
+        A trace that is not retracted, or not any more, spares none.
+
+        Args:
+            trace: the trace's id.
+            records: digests of raw records that hold it.
+        """
+        if trace in self.in_force:
+            made = self._made[trace]
+            for record in records:
+                if any(all(self._past.descends(lift, one) for one in made) for lift in self._lifts.get(record, ())):
+                    yield record
+
+
+def _nothing_spared(_trace: str, _records: Collection[str]) -> Iterable[str]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +93,8 @@ class LedgerState:
     """Trace id to the first retraction of it in force."""
     retracted_raw: Mapping[str, Entry] = field(default_factory=dict)
     """Digest of a raw record to the first retraction of it in force."""
-    spared: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Trace id to raw records that its retraction does not bar: of those that hold it, these were reinstated later, as
-    those of another reading of the run. Only retracted traces of which there are such records."""
+    spared: Callable[[str, Collection[str]], Iterable[str]] = field(default=_nothing_spared, compare=False)
+    """Tells which of the raw records that hold a trace its retraction does not bar, see `Retractions.spared`."""
     stamps: Mapping[str, str | None] = field(default_factory=dict)
     """Trace id to the fingerprint under which it was settled; None settles that it counts under none."""
     divided: Mapping[str, frozenset[str | None]] = field(default_factory=dict)
@@ -94,6 +129,7 @@ def state(chain: Chain) -> LedgerState:
     set_by = freezes_in_force(chain.entries, past)
     stamps, divided, disagreements = _stamps(chain, past)
     equivalences, disputed = _equivalences(chain, past)
+    retractions = Retractions(chain, past)
     return LedgerState(
         harness=pair.harness.value,
         accepted_by=pair.harness.by,
@@ -102,9 +138,9 @@ def state(chain: Chain) -> LedgerState:
         history=pair.history,
         frozen=set_by.frozen,
         freezes=set_by.latest,
-        retracted=_in_force(chain, past, _trace),
+        retracted=retractions.in_force,
         retracted_raw=_in_force(chain, past, records_named),
-        spared=_spared(chain, past),
+        spared=retractions.spared,
         stamps=stamps,
         divided=divided,
         equivalents=_joined(equivalences),
@@ -201,31 +237,29 @@ def _trace(subject: Mapping[str, Any]) -> list[str]:
 
 def _in_force(chain: Chain, past: Past, named: Callable[[Mapping[str, Any]], list[str]]) -> dict[str, Entry]:
     """Return what the subjects of retractions name and no reinstatement lifted, each with its first retraction."""
-    lifts: dict[str, list[Entry]] = defaultdict(list)
-    for entry in chain.entries:
-        if entry.decision.kind == Kind.REINSTATE:
-            for name in named(entry.decision.subject):
-                lifts[name].append(entry)
+    lifts = _latest(chain, past, Kind.REINSTATE, named)
     barred: dict[str, Entry] = {}
     for entry in chain.entries:
         if entry.decision.kind == Kind.RETRACT:
             for name in named(entry.decision.subject):
-                if name not in barred and not any(past.descends(lift, entry) for lift in lifts[name]):
+                if name not in barred and not any(past.descends(lift, entry) for lift in lifts.get(name, ())):
                     barred[name] = entry
     return barred
 
 
-def _spared(chain: Chain, past: Past) -> dict[str, frozenset[str]]:
-    """Return for each retracted trace the records that reinstatements name which descend from all its retractions."""
-    reinstated = [entry for entry in chain.entries if entry.decision.kind == Kind.REINSTATE]
-    spared = {}
-    for trace in _in_force(chain, past, _trace):
-        barring = [e for e in chain.entries if e.decision.kind == Kind.RETRACT and e.decision.subject["trace"] == trace]
-        lifting = [lift for lift in reinstated if all(past.descends(lift, entry) for entry in barring)]
-        records = {name for lift in lifting for name in records_named(lift.decision.subject)}
-        if records:
-            spared[trace] = frozenset(records)
-    return spared
+def _latest(
+    chain: Chain, past: Past, kind: Kind, named: Callable[[Mapping[str, Any]], list[str]]
+) -> dict[str, list[Entry]]:
+    """Return for what the subjects of one kind of entries name the latest of these.
+
+    What descends from these descends from all of them, and if one of them descends from an entry, so does one of these.
+    """
+    about: dict[str, list[Entry]] = defaultdict(list)
+    for entry in chain.entries:
+        if entry.decision.kind == kind:
+            for name in named(entry.decision.subject):
+                about[name].append(entry)
+    return {name: past.latest(entries) for name, entries in about.items()}
 
 
 def _equivalences(chain: Chain, past: Past) -> tuple[list[Entry], dict[frozenset[str], list[Entry]]]:
@@ -255,9 +289,14 @@ def _half_withdrawn(latest: list[Entry]) -> Finding:
 
 
 def _joined(equivalences: Iterable[Entry]) -> tuple[frozenset[str], ...]:
-    groups: list[frozenset[str]] = []
+    group_of: dict[str, set[str]] = {}
     for entry in equivalences:
-        joined = frozenset(entry.decision.subject["fingerprints"])
-        apart = [group for group in groups if not group & joined]
-        groups = [*apart, joined.union(*(group for group in groups if group & joined))]
-    return tuple(sorted(groups, key=sorted))
+        groups = [group_of.setdefault(one, {one}) for one in entry.decision.subject["fingerprints"]]
+        # the smaller ones join the largest, so that no long row of declarations is walked once for each
+        largest = max(groups, key=len)
+        for group in groups:
+            if group is not largest:
+                largest |= group
+                group_of.update(dict.fromkeys(group, largest))
+    apart = {id(group): group for group in group_of.values()}
+    return tuple(sorted(map(frozenset, apart.values()), key=sorted))

@@ -24,7 +24,7 @@ from tracemark.store.inheriting import inheriting
 from tracemark.store.layout import Layout
 from tracemark.store.row import trajectory_of
 from tracemark.store.segment import read_lines
-from tracemark.store.selection import Decisions, Excludes
+from tracemark.store.selection import Decisions, Excludes, Spared
 from tracemark.store.state import Statement, harness_named, of_harness
 from tracemark.store.statements import statements
 
@@ -119,7 +119,7 @@ def records_of_run(catalogue: Reader, trace: bytes) -> set[bytes]:
 
     They are those that hold it, and those that hold a trace that an importer version made of one of them.
     """
-    return _reached(catalogue, {trace}, set(), {})[1]
+    return _reached(catalogue, {trace}, set())[1]
 
 
 def refuted_by(said: Sequence[Statement]) -> set[str]:
@@ -206,25 +206,31 @@ def barring(catalogue: Reader, decisions: Decisions) -> Decisions:
         return decisions
     traces = {bytes.fromhex(trace) for trace in decisions.retracted}
     records = {bytes.fromhex(raw) for raw in decisions.retracted_records}
-    spared = {bytes.fromhex(k): set(map(bytes.fromhex, raws)) for k, raws in decisions.spared.items()}
-    reached = _reached(catalogue, traces, records, spared)
+    reached = _reached(catalogue, traces, records, decisions.spared)
     barred, raws = (frozenset(one.hex() for one in found) for found in reached)
     return replace(decisions, retracted=barred, retracted_records=raws)
 
 
 def _reached(
-    catalogue: Reader, traces: set[bytes], records: set[bytes], spared: Mapping[bytes, set[bytes]]
+    catalogue: Reader, traces: set[bytes], records: set[bytes], spared: Spared | None = None
 ) -> tuple[set[bytes], set[bytes]]:
     """Return the traces and records that are reached from those given: from a trace to its records, and back."""
     new_traces, new_records = traces, records
     while new_traces or new_records:
         held = catalogue.records(new_traces)
-        new_records = new_records.union(*(raws - spared.get(trace, set()) for trace, raws in held.items()))
+        new_records = new_records.union(*(_barred(trace, raws, spared) for trace, raws in held.items()))
         made = {stored.row.id for stored in catalogue.lookup_raw(new_records)}
         records = records | new_records
         new_traces, new_records = made - traces, set()
         traces = traces | new_traces
     return traces, records
+
+
+def _barred(trace: bytes, raws: set[bytes], spared: Spared | None) -> set[bytes]:
+    """Return those of the records that hold a trace that are retracted with it."""
+    if spared is None:
+        return raws
+    return raws.difference(map(bytes.fromhex, spared(trace.hex(), [raw.hex() for raw in raws])))
 
 
 def _contradicted(stored: Stored, restated: Restated | None) -> bool:

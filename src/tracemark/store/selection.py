@@ -7,7 +7,7 @@ frames, and `batches` cuts them by file, so that work can be spread over process
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +19,9 @@ from tracemark.store.segment import Location
 
 Excludes: TypeAlias = Callable[[str, bytes], bool]
 """Tells of a fingerprint and a stored line whether the content excludes the harness, as far as anybody knows it."""
+
+Spared: TypeAlias = Callable[[str, Collection[str]], Iterable[str]]
+"""Tells of the id of a retracted trace, and records that hold it, which of these are not retracted with it."""
 
 DIVIDED = "harness.declared.fingerprint"
 """What is disputed of a trace for which decisions speak that differ."""
@@ -34,8 +37,8 @@ class Decisions:
     """Ids of retracted traces."""
     retracted_records: frozenset[str] = frozenset()
     """Digests of raw records whose traces are retracted with them."""
-    spared: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Id of a retracted trace to records that hold it and are not retracted with it."""
+    spared: Spared | None = field(default=None, compare=False)
+    """Tells what is not retracted with a trace; None when all is."""
     stamps: Mapping[str, str | None] = field(default_factory=dict)
     """Trace id to the fingerprint that settles its harness; None for a trace that is to have none."""
     void: Mapping[str, str] = field(default_factory=dict)
