@@ -1,11 +1,12 @@
 """Measure how long a gate takes inside one process, over evaluations in a store and over values alone.
 
-    gates.py [--tasks 102] [--attempts 20] [--repeats 5] [--folder DIR]
+    gates.py [--tasks 102] [--attempts 20] [--others 20000] [--repeats 5] [--folder DIR]
 
 The traces are those of `make_traces.py`, about 30 KB each: of two of its harnesses so many are kept that each task of
-an evaluation set has so many attempts under both. "From the store" is `gate harness` without the process around it:
-catalogue, traces, their digests, costs, leaks, both policies and the noise floor. "Comparison alone" is what is left
-when both evaluations are values. "Bare loop" reads and parses the same traces, in two processes, and does nothing else.
+an evaluation set has so many attempts under both. Others in the store, each of a task of its own, are copies of one,
+cut short. "From the store" is `gate harness` without the process around it: catalogue, traces, their digests, costs,
+leaks, both policies and the noise floor. "Comparison alone" is what is left when both evaluations are values. "Bare
+loop" reads and parses the evaluation traces, in two processes, and does nothing else.
 """
 
 from __future__ import annotations
@@ -59,6 +60,19 @@ def evaluation(data: Path, tasks: int, attempts: int) -> int:
     return size
 
 
+def strangers(data: Path, number: int) -> None:
+    """Add traces of other tasks to an inbox, cut short: a gate does not read them."""
+    path = data / "inbox" / f"{INCUMBENT}.jsonl"
+    with path.open("rb") as source:
+        trace = orjson.loads(source.readline())
+    steps, mark = trace["steps"][:2], trace["extra"]["tracemark"]
+    with path.open("ab") as sink:
+        for one in range(number):
+            run = mark["run"] | {"task": f"o-{one:05d}", "attempt": 0}
+            told = {**trace, "session_id": f"other-{one}", "steps": steps, "extra": {"tracemark": {**mark, "run": run}}}
+            sink.write(orjson.dumps(told) + b"\n")
+
+
 def timed(name: str, ask: Callable[[], object], repeats: int) -> str:
     """Return a line with the seconds that a question takes; the first answer is not counted."""
     ask()
@@ -75,6 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=102)
     parser.add_argument("--attempts", type=int, default=20)
+    parser.add_argument("--others", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where to work; default: a temporary folder")
     options = parser.parse_args()
@@ -85,6 +100,8 @@ def main() -> None:
         made = [sys.executable, str(HERE / "make_traces.py"), str(number), str(data)]
         subprocess.run(made, check=True, capture_output=True)
         size = evaluation(data, options.tasks, options.attempts)
+        ingest(data / "inbox", Path(place) / "bare")
+        strangers(data, options.others)
         corpus(home, data, "inbox")
         (home / "params.yaml").write_text(_PARAMS.format(attempts=options.attempts))
         (home / "evaluation.txt").write_text("".join(f"e-{task:04d}\n" for task in range(options.tasks)))
@@ -101,11 +118,10 @@ def main() -> None:
         with judging(asked, None) as store:
             comparison = judge_harness(asked, store, CANDIDATE, None).comparison
         print(
-            f"{options.tasks} tasks, {options.attempts} attempts, two harnesses: {size / 1e6:.0f} MB; "
-            f"verdict {verdict.verdict}; Python {platform.python_version()}"
+            f"{options.tasks} tasks, {options.attempts} attempts, two harnesses: {size / 1e6:.0f} MB, "
+            f"{options.others} other traces; verdict {verdict.verdict}; Python {platform.python_version()}"
         )
         print(f"{'':20} {'seconds':>8} (min-max)")
-        ingest(data / "inbox", Path(place) / "bare")
         print(timed("bare loop", lambda: read(Path(place) / "bare", ""), options.repeats))
         print(timed("from the store", lambda: gate_harness(home, CANDIDATE), options.repeats))
         sides, terms = (comparison.incumbent, comparison.candidate), comparison.terms

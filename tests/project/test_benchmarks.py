@@ -43,7 +43,16 @@ def test_the_failures_of_generated_traces_are_routed_and_clustered(tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_gate_over_generated_evaluations_is_measured(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "benchmarks" / "gates.py"), "--tasks", "4", "--attempts", "2"]
+    command = [
+        sys.executable,
+        str(ROOT / "benchmarks" / "gates.py"),
+        "--tasks",
+        "4",
+        "--attempts",
+        "2",
+        "--others",
+        "50",
+    ]
     ran = subprocess.run(
         [*command, "--repeats", "1", "--folder", str(tmp_path)], check=False, capture_output=True, text=True
     )

@@ -118,12 +118,11 @@ class Evaluations:
     def states(self) -> tuple[State, ...]:
         """Every trace whose task is in the evaluation set, as it stands."""
         evaluation = self._corpus.params.evaluation
-        wanted = Selection(superseded=True)
-        return tuple(
-            state
-            for state in self._store.select(wanted, self._corpus.store_decisions)
-            if state.row.task and for_evaluation(state.row.task, state.row.domain, evaluation)
-        )
+        known = (pair for pair in self._store.tasks() if pair[0])
+        listed = frozenset(pair for pair in known if for_evaluation(*pair, evaluation))
+        wanted = Selection(tasks=frozenset(task for task, _ in listed), superseded=True)
+        states = self._store.select(wanted, self._corpus.store_decisions)
+        return tuple(state for state in states if (state.row.task, state.row.domain) in listed)
 
     @cached_property
     def used(self) -> frozenset[str]:

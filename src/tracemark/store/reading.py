@@ -155,7 +155,7 @@ class Reading:
         fingerprints = None if decisions.stamps or decisions.void or decisions.divided else selection.fingerprints
         ids = None if selection.traces is None else [bytes.fromhex(trace) for trace in selection.traces]
         undecided = replace(decisions, stamps={})
-        for found in self.catalogue.select(fingerprints, ids):
+        for found in self.catalogue.select(fingerprints, ids, selection.tasks):
             trace = found[0].row.trace_id
             holding = decisions
             if trace in decisions.stamps or trace in decisions.divided:

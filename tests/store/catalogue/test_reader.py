@@ -79,6 +79,25 @@ def test_selecting_everything_holds_no_present_state_longer_than_its_row(make, t
     assert peak < 1_000_000
 
 
+def test_by_task_come_the_traces_stated_with_it_and_all_that_were_restated(make, tmp_path: Path) -> None:
+    catalogue = Catalogue(tmp_path / "c.db", tmp_path / "lock")
+    lines = [project_line(make.trace(n)) for n in range(6)]
+    rows = [one._replace(row=one.row._replace(task=f"t-{n % 3}")) for n, one in enumerate(lines)]
+    catalogue.add_traces("segments/a", rows, [Location(0, 1, n, 1) for n in range(len(rows))])
+    with catalogue.transaction():
+        catalogue.restate([(rows[4].row.id, Restated({"task": "t-2"}, (), {}, None))])
+
+    def chosen(fingerprints: set[str | None] | None, tasks: set[str]) -> list[int]:
+        found = {stored.row.id for stored, _, _ in catalogue.select(fingerprints, None, tasks)}
+        return [number for number, one in enumerate(rows) if one.row.id in found]
+
+    own = {rows[0].row.fingerprint}
+    assert chosen(None, {"t-0"}) == chosen(own, {"t-0"}) == [0, 3, 4]
+    assert chosen(None, {"t-0", "t-2"}) == [0, 2, 3, 4, 5]
+    assert chosen(None, set()) == chosen({"another"}, {"t-0"}) == [4]
+    catalogue.close()
+
+
 def test_answers_are_of_one_moment_while_another_connection_writes(make, tmp_path: Path) -> None:
     catalogue, other = (Catalogue(tmp_path / "c.db", tmp_path / "lock") for _ in range(2))
     first, second = (project_line(make.trace(n)) for n in range(2))

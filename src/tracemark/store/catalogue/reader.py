@@ -30,6 +30,7 @@ from tracemark.store.catalogue.contents import (
 from tracemark.store.segment import Location
 
 _BATCH = 500
+_LISTED = "(SELECT value FROM json_each(?))"
 
 
 class Restated(NamedTuple):
@@ -64,7 +65,7 @@ _TASK = "coalesce(fields ->> 'task', task)"
 _NAMELESS = (
     "fingerprint IS NULL AND restated.shown IS NOT '' AND NOT coalesce(fields ->> 'mixed', mixed)"
     " AND role IS NOT 'subagent'"
-    " AND traces.id NOT IN (SELECT old FROM replaced) AND hex(traces.id) NOT IN (SELECT value FROM json_each(?))"
+    " AND traces.id NOT IN (SELECT old FROM replaced) AND hex(traces.id) NOT IN " + _LISTED
 )
 """What holds for traces of the agent itself, made by one harness, that no statement names."""
 
@@ -101,14 +102,12 @@ class Apart:
     """
 
     def __init__(self, fingerprints: Iterable[str], ids: Iterable[bytes], records: Iterable[bytes]) -> None:
-        names = sorted(fingerprints)
-        keys = [digest.canonical(sorted(map(key_of, digests))).decode() for digests in (ids, records)]
         self.others = (
-            f"coalesce(fingerprint, '') NOT IN ({_marks(names)}) AND id NOT IN (SELECT id FROM restated)"
-            " AND key NOT IN (SELECT value FROM json_each(?)) AND raw_key NOT IN (SELECT value FROM json_each(?))"
+            f"coalesce(fingerprint, '') NOT IN {_LISTED} AND id NOT IN (SELECT id FROM restated)"
+            f" AND key NOT IN {_LISTED} AND raw_key NOT IN {_LISTED}"
         )
         """The condition that holds for the others."""
-        self.parameters = (*names, *keys)
+        self.parameters = (_bound(fingerprints), *(_bound(map(key_of, digests)) for digests in (ids, records)))
         """What is bound in it."""
 
 
@@ -139,9 +138,8 @@ class Reader(Contents):
 
     def contested(self) -> Iterator[tuple[bytes, tuple[str, ...]]]:
         """Yield each trace about which statements disagree, by id, with the members that they dispute."""
-        for identity, conflicts in self._db.execute(
-            "SELECT id, conflicts FROM restated WHERE conflicts != '[]' ORDER BY id"
-        ):
+        query = "SELECT id, conflicts FROM restated WHERE conflicts != '[]' ORDER BY id"
+        for identity, conflicts in self._db.execute(query):
             yield identity, tuple(digest.load_canonical(conflicts.encode()))
 
     def lookup(self, ids: Iterable[bytes]) -> Iterator[Stored]:
@@ -193,24 +191,31 @@ class Reader(Contents):
         return [row[0] for row in self._db.execute(query, (low, high, limit))]
 
     def select(
-        self, fingerprints: Collection[str | None] | None, ids: Collection[bytes] | None
+        self,
+        fingerprints: Collection[str | None] | None,
+        ids: Collection[bytes] | None,
+        tasks: Collection[str] | None = None,
     ) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
         """Yield traces in the order of their files and places: first statement, present state, what replaces them.
 
         Args:
             fingerprints: only traces first stated or restated under one of these; None among them stands for no
                 fingerprint; None instead of them for all.
-            ids: only these traces; None for all.
+            ids: only these traces, whatever else is wanted; None for all.
+            tasks: only traces first stated with one of these tasks, or restated; None for all.
         """
         if ids is not None:
             return self._among(ids)
-        if fingerprints is None:
-            return self._standing("", ())
-        names = sorted(name for name in fingerprints if name is not None)
-        missing = " OR fingerprint IS NULL" if None in fingerprints else ""
-        return self._standing(
-            f"WHERE fingerprint IN ({_marks(names)}){missing} OR id IN (SELECT id FROM restated)", names
-        )
+        clauses, parameters = [], []
+        if fingerprints is not None:
+            missing = " OR fingerprint IS NULL" if None in fingerprints else ""
+            clauses.append(f"(fingerprint IN {_LISTED}{missing})")
+            parameters.append(_bound(name for name in fingerprints if name is not None))
+        if tasks is not None:
+            clauses.append(f"task IN {_LISTED}")
+            parameters.append(_bound(tasks))
+        where = f"WHERE {' AND '.join(clauses)} OR id IN (SELECT id FROM restated)" if clauses else ""
+        return self._standing(where, parameters)
 
     def select_apart(self, apart: Apart) -> Iterator[tuple[Stored, Restated | None, tuple[bytes, ...]]]:
         """Yield the traces that must be looked at one by one, see `select`."""
@@ -282,7 +287,7 @@ class Reader(Contents):
             "SELECT since, halves, format, count(*), count(DISTINCT task), min(id)"
             f" FROM ({_FOREIGN}) GROUP BY since, halves, format ORDER BY min(id)"
         )
-        for since, halves, *counted in self._db.execute(query, (_listed(but),)):
+        for since, halves, *counted in self._db.execute(query, (_bound(one.hex().upper() for one in but),)):
             yield Foreign(since or self._half(halves), *counted)
 
     def confirmed(self, but: Iterable[bytes]) -> set[tuple[str, str, str]]:
@@ -303,12 +308,12 @@ class Reader(Contents):
             f" WHERE text IS NOT NULL AND {of_a_task}"
             ") GROUP BY component, part, digest HAVING count(DISTINCT task) > 1"
         )
-        return set(self._db.execute(query, (_listed(but),) * 2))
+        return set(self._db.execute(query, (_bound(one.hex().upper() for one in but),) * 2))
 
     def each_foreign(self, but: Iterable[bytes]) -> Iterator[tuple[bytes, str, str | None]]:
         """Yield each trace that `foreign` counts, by id, with what it shows and the format of its source."""
         query = f"SELECT id, since, halves, format FROM ({_FOREIGN})"
-        for identity, since, halves, name in self._db.execute(query, (_listed(but),)):
+        for identity, since, halves, name in self._db.execute(query, (_bound(one.hex().upper() for one in but),)):
             yield identity, since or self._half(halves), name
 
     def _half(self, numbers: str) -> str:
@@ -382,13 +387,14 @@ def _restated(texts: Sequence[Any]) -> Restated:
     return Restated(fields, tuple(conflicts), choices, texts[3])
 
 
-def _listed(ids: Iterable[bytes]) -> str:
-    return digest.canonical(sorted(identity.hex().upper() for identity in ids)).decode()
-
-
 def _batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     return (items[start : start + _BATCH] for start in range(0, len(items), _BATCH))
 
 
 def _marks(items: Sequence[Any]) -> str:
     return ", ".join("?" * len(items))
+
+
+def _bound(items: Iterable[int | str]) -> str:
+    """Return what is bound for `_LISTED`, of any length."""
+    return digest.canonical(sorted(items)).decode()
