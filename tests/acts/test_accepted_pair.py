@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tracemark.acts import accepted_pair, health
-from tracemark.acts.corpus import Corpus
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.cli.main import run as tracemark
 from tracemark.durable import CrashPoint
 from tracemark.errors import NegativeAnswerError, UnknownNameError, UsageError
@@ -109,6 +109,22 @@ def test_a_model_that_is_brought_back_is_told_of_as_one_that_is_accepted(bench: 
     slip = next(one.digest for one in chain.read(bench.root / chain.NAME).entries if one.decision.reason == "a slip")
     (told,) = accepted_pair.rollback(bench.root, slip, "it was none", CLOCK).findings
     assert (told.code, told.where) == ("model-unevaluated", "m@11")
+
+
+def test_a_model_whose_evaluation_is_damaged_is_brought_back_all_the_same_and_that_is_told(bench: Bench) -> None:
+    for number in (2, 3):
+        accepted_pair.accept_model(bench.root, f"m@{number}", "better", CLOCK)
+    with open_store(bench.root) as store:
+        place = bench.root / "traces" / store.state(bench.traces("desk_a", "m@2")[0]).file
+    data = bytearray(place.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    place.write_bytes(data)
+    back = accepted_pair.rollback(bench.root, "previous", "worse in use", CLOCK)
+    assert (back.model, back.new_entry, kinds(bench)[-1]) == ("m@2", True, "roll-back")
+    (told,) = back.findings
+    assert (told.code, told.where) == ("model-unread", "m@2")
+    assert "a stored file is damaged" in told.message
+    assert Corpus(bench.root).params.accepted.model == "m@2"
 
 
 def test_there_is_no_pair_before_the_first(shop: Shop) -> None:
@@ -222,6 +238,25 @@ def test_previous_is_open_while_params_do_not_say_what_was_decided_last(
     assert pair(bench) != there
     accepted_pair.rollback(bench.root, "previous", "worse", CLOCK)
     assert pair(bench) == there
+
+
+@pytest.mark.parametrize(
+    ("command", "half"),
+    [
+        (("gate", "harness", "--candidate", "desk_b", "--install"), "accepted_by"),
+        (("gate", "model", "--candidate", "m@2", "--install"), "model_by"),
+    ],
+)
+def test_a_roll_back_that_finishes_an_install_names_the_install(
+    bench: Bench, command: tuple[str, ...], half: str
+) -> None:
+    assert in_a_child(bench.root, CrashPoint.LEDGER_WRITTEN, *command, "--reason", "better") < 0
+    before = kinds(bench)
+    install = chain.read(bench.root / chain.NAME).entries[-1]
+    assert install == getattr(Corpus(bench.root).decisions, half)
+    back = accepted_pair.rollback(bench.root, install.digest, "finish it", CLOCK)
+    assert (back.entry, back.to, back.new_entry) == (install.digest, install.digest, False)
+    assert kinds(bench) == before
 
 
 def test_a_model_accepted_again_after_a_crash_is_finished_without_a_second_entry(bench: Bench) -> None:

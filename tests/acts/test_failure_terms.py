@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tracemark.acts import failure_log
+from tracemark.acts.corpus import Corpus
+from tracemark.acts.failure_terms import logs_of
 
 from .conftest import Shop, write_version
 from .failed_runs import (
@@ -126,6 +128,21 @@ def test_failures_of_an_equivalent_harness_count_as_those_of_the_accepted_one(fa
     assert (locked["traces"], locked["harness"]) == (6, failures.fingerprint())
     assert {row["harness"] for row in rows(folder)} == {failures.fingerprint(), failures.fingerprint("desk_b")}
     assert manifest(folder)["logs"][0]["equivalents"] == [failures.fingerprint("desk_b")]
+
+
+def test_what_counts_as_the_accepted_harness_or_as_one_candidate_is_in_one_log(failures: Shop) -> None:
+    for name, extra in (("desk_c", "Be kind."), ("desk_d", "Be quick.")):
+        write_version(failures.root, name, extra=extra)
+    a, b, c, d = (failures.fingerprint(f"desk_{letter}") for letter in "abcd")
+    for name in ("desk_b", "desk_c", "desk_d"):
+        reject(failures, name)
+    failures.enter("equivalent", {"fingerprints": [a, b]})
+    failures.enter("equivalent", {"fingerprints": [c, d]})
+    first = min(c, d)
+    assert logs_of(Corpus(failures.root)) == {a: a, b: a, c: first, d: first}
+    failures.accept("desk_c")
+    # those that count as what is accepted now, and the harness that was accepted before, whose candidate stays one
+    assert logs_of(Corpus(failures.root)) == {c: c, d: c, b: b, a: b}
 
 
 def test_a_version_that_was_never_met_has_no_candidate_log(failures: Shop) -> None:

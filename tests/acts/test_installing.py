@@ -16,6 +16,7 @@ import pytest
 from tracemark.acts import accepted_pair, audit, gating, health, installing
 from tracemark.acts.audit_harness import HarnessAudit
 from tracemark.acts.corpus import Corpus
+from tracemark.acts.failure_terms import rejected
 from tracemark.cli.main import run as tracemark
 from tracemark.durable import CrashPoint
 from tracemark.errors import IrregularFileError, NegativeAnswerError, ParamsError, UsageError
@@ -25,7 +26,7 @@ from tracemark.ledger.entry import Entry
 from tracemark.model.decision import GateEvidence
 
 from .conftest import CLOCK, write_version
-from .evaluated import ALL, Bench
+from .evaluated import ALL, HALF, Bench
 
 
 def entries(bench: Bench) -> tuple[Entry, ...]:
@@ -94,6 +95,33 @@ def test_a_rejection_that_stands_gets_no_second_entry(bench: Bench) -> None:
     again = bench.install("desk_c")
     assert (again.entry, again.new_entry) == (first.entry, False)
     assert [entry.decision.kind for entry in entries(bench)].count("reject") == 1
+
+
+@pytest.mark.parametrize("half", ["harness", "model"])
+@pytest.mark.parametrize("back", ["roll-back", "accept"])
+def test_a_rejection_whose_candidate_was_accepted_since_is_decided_anew(bench: Bench, half: str, back: str) -> None:
+    install, candidate = (bench.install, "desk_c") if half == "harness" else (bench.install_model, "m@3")
+    if half == "model":
+        # what is known of it under one harness, and under any, are two things
+        bench.evaluate("desk_a", "m@3", {**HALF, "e-0": 1}, called={"server": "one"})
+        bench.evaluate("desk_b", "m@3", ALL, called={"server": "another"})
+    first = install(candidate)
+    assert (first.decision, first.new_entry) == ("reject", True)
+    if half == "harness":
+        bench.accept(candidate)
+    else:
+        accepted_pair.accept_model(bench.root, candidate, "all the same", CLOCK)
+    if back == "roll-back":
+        accepted_pair.rollback(bench.root, "previous", "worse", CLOCK)
+    elif half == "harness":
+        bench.accept("desk_a")
+    else:
+        accepted_pair.accept_model(bench.root, "m@1", "back", CLOCK)
+    assert rejected(Corpus(bench.root)) == []
+    second = install(candidate)
+    assert (second.decision, second.new_entry, second.digest) == ("reject", True, first.digest)
+    assert install(candidate).entry == second.entry != first.entry
+    assert rejected(Corpus(bench.root)) == ([bench.fingerprint("desk_c")] if half == "harness" else [])
 
 
 def test_a_refused_comparison_decides_nothing(bench: Bench) -> None:

@@ -92,6 +92,17 @@ def test_a_row_leaks_whose_task_only_a_newer_importer_knows(bench: Bench) -> Non
     assert found(bench) == Leaks({"exports/sft": ("shop/late",)}, ())
 
 
+def test_a_row_leaks_whose_task_only_the_older_reading_of_its_record_knows(bench: Bench) -> None:
+    bench.set(("evidence: unique", "evidence: claimed"))
+    bench.ingest([document("early", domain="shop", said="Of which task?")], name="early")
+    early = bench.ids()["early"]
+    export_before_the_freeze(bench)
+    assert early in taken(bench)
+    bench.tasks("early")
+    bench.read_anew(early, task="another")
+    assert found(bench) == Leaks({"exports/sft": ("shop/early",)}, ())
+
+
 def test_an_export_leaks_from_whatever_folder_below(leaky: Bench) -> None:
     shutil.rmtree(leaky.root / "traces" / "annotations" / "exports.sft")
     (leaky.root / "exports" / "of").mkdir()

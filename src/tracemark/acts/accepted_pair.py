@@ -2,7 +2,8 @@
 
 Invariants:
 - the ledger is written first, and `params.yaml: accepted` after it; running the command again finishes what was cut
-  short, without a second entry;
+  short, without a second entry. Whatever else can fail is done before, so that no error is told of what was decided
+  and whoever repeats the command goes no step too far;
 - while the two differ, `previous` means no pair that nobody asked for: a roll-back that was cut short is finished, and
   of another decision it is said what finishes it, since the pair before it may be meant, or the one before that;
 - nothing is decided twice: what stands already gets no entry.
@@ -18,8 +19,7 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import AskedModel, Evaluations, as_half, named_model
 from tracemark.clock import Clock
-from tracemark.durable import own_file
-from tracemark.errors import NegativeAnswerError, NoStoreError, UnknownNameError, UsageError
+from tracemark.errors import NegativeAnswerError, NoStoreError, TracemarkError, UnknownNameError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.gates.cell import Model
 from tracemark.harness.names import SHORTEST
@@ -27,7 +27,7 @@ from tracemark.ledger import chain, params
 from tracemark.ledger.descent import Past
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import CONFLICTS, AcceptedPair, label, pair_after, pair_before
-from tracemark.ledger.params_file import set_accepted, set_pair
+from tracemark.ledger.params_file import require_settable, set_accepted, set_pair
 from tracemark.model.decision import Kind
 
 PREVIOUS = "previous"
@@ -82,7 +82,8 @@ def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccep
         clock: gives the entry its time.
 
     Raises:
-        ParamsError: when params.yaml cannot be read; then nothing is written.
+        ParamsError: when params.yaml cannot be read or changed; then nothing is written.
+        IntegrityError: when one of its evaluation traces is damaged; then nothing is written.
         IrregularFileError: when params.yaml or the ledger is a link out of the corpus; then nothing is written.
         UsageError: when the reason or the name is empty.
         LedgerChainError: when the ledger does not verify.
@@ -92,7 +93,6 @@ def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccep
         raise UsageError("this names no model", where=repr(name), hint="name it NAME or NAME@REVISION")
     with turn(root) as corpus:
         stated = corpus.params.accepted.model
-        own_file(corpus.root / params.NAME)
         members, entry = corpus.decisions.model, corpus.decisions.model_by
         previous, found = label(members), None
         # what the ledger decided and params.yaml does not say yet is finished, and not decided again
@@ -102,6 +102,7 @@ def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccep
             known = as_half(_agreed(found, name))
             standing = entry is not None and members == known
             members = known
+        require_settable(corpus.root / params.NAME, {"model": label(members)})
         if entry is None or not standing:
             draft = chain.Draft(Kind.ACCEPT, {"model": members}, reason)
             entry = chain.append(corpus.root / chain.NAME, corpus.chain, draft, clock)
@@ -150,6 +151,8 @@ def _named_otherwise(name: str, members: Any, models: set[Model] | None) -> list
 def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
     """Make the accepted pair what it was right after an earlier decision.
 
+    It is done also where evaluation traces of the model that is brought back are damaged; that is told.
+
     Args:
         root: the corpus.
         to: the entry, by the beginning of its digest; or `previous` for the pair before the present one, or for that of
@@ -162,44 +165,56 @@ def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
         NegativeAnswerError: when the pair was the present one then, or there is none before it.
         UsageError: when the reason is empty, several decisions made the present pair side by side, or params.yaml does
             not say yet what was decided last, which is no roll-back.
-        ParamsError: when params.yaml cannot be read; then nothing is written.
+        ParamsError: when params.yaml cannot be read or changed; then nothing is written.
+        IrregularFileError: when params.yaml or the ledger is a link out of the corpus; then nothing is written.
         LedgerChainError: when the ledger does not verify.
     """
     chain.require_reason(reason)
     with turn(root) as corpus:
-        # read before anything is written, so that an unusable file stops the decision and not its second half
         stated, now = corpus.params.accepted, corpus.decisions
-        own_file(corpus.root / params.NAME)
         target, pair = _target(corpus, to)
         harness, model = pair.harness.value, pair.model.value
+        halves = {"harness": harness, "model": label(model)}
         for problem in pair.conflicts:
             if problem.code in CONFLICTS.values():
                 message = f"no pair was accepted then: {problem.message}"
                 raise UsageError(message, where=target.digest[:12], hint=_LOG)
-        written = (stated.harness, stated.model) == (harness, label(model))
-        entry = now.model_by or now.accepted_by
+        written = {"harness": stated.harness, "model": stated.model} == halves
+        entry = next(iter(_made_by(corpus)), None)
         standing = (harness, model) == (now.harness, now.model) and not _undecided(corpus)
         if standing and written:
             raise NegativeAnswerError("the pair is the same as it was then", where=target.digest[:12], hint=_LOG)
+        # whatever can fail comes before the ledger: an error would have it repeated, and `previous` go one pair too far
+        require_settable(root / params.NAME, halves)
+        before = {"harness": now.harness, "model": label(now.model)}
+        told = _told_back(corpus, model) if halves["model"] not in (None, before["model"]) else []
+        name = corpus.name_of(harness)
         if entry is None or not standing:
             subject = {"harness": harness, "model": model, "to": target.digest}
             entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(Kind.ROLL_BACK, subject, reason), clock)
         if not written:
-            set_pair(corpus.root / params.NAME, {"harness": harness, "model": label(model)})
-    before = {"harness": now.harness, "model": label(now.model)}
-    back = label(model)
-    # whoever brings a model back should know of it what whoever accepts it is told
-    told = _named_otherwise(back, model, _evaluated(corpus, back)) if back not in (None, before["model"]) else []
+            set_pair(root / params.NAME, halves)
     return RolledBack(
         findings=tuple(told),
         harness=harness,
-        name=corpus.name_of(harness),
-        model=label(model),
+        name=name,
+        model=halves["model"],
         previous=before,
         to=target.digest,
         entry=entry.digest,
         new_entry=not standing,
     )
+
+
+def _told_back(corpus: Corpus, model: Any) -> list[Finding]:
+    """Return of a model that is brought back what whoever accepts it is told, as far as its traces can be read."""
+    name = str(label(model))
+    try:
+        return _named_otherwise(name, model, _evaluated(corpus, name))
+    except TracemarkError as error:
+        # a pair that fails in use is gone back from at once, and not when the store is mended
+        message = f"what its evaluation traces name cannot be looked at: {error.message}"
+        return [finding("model-unread", name, message, error.hint)]
 
 
 _LOG = "tracemark gate log shows the decisions"
@@ -210,12 +225,11 @@ def _target(corpus: Corpus, to: str) -> tuple[Entry, AcceptedPair]:
     if to != PREVIOUS:
         entry = find_entry(corpus, to)
         return entry, pair_after(corpus.chain, entry)
-    made = [one for one in (corpus.decisions.accepted_by, corpus.decisions.model_by) if one is not None]
     for problem in _undecided(corpus):
         raise UsageError(problem.message, where=problem.where, hint=f"name an entry; {_LOG}")
-    if not made:
+    latest = _made_by(corpus)
+    if not latest:
         raise NegativeAnswerError("no pair was accepted yet, so there is none before it", hint=_LOG)
-    latest = list({one.digest: one for one in Past(corpus.chain).latest(made)}.values())
     if len(latest) > 1:
         named = ", ".join(one.digest[:12] for one in latest)
         raise UsageError(
@@ -231,6 +245,15 @@ def _target(corpus: Corpus, to: str) -> tuple[Entry, AcceptedPair]:
     if not before.history:
         raise NegativeAnswerError("there is no pair before the present one", where=last.digest[:12], hint=_LOG)
     return before.history[-1], before
+
+
+def _made_by(corpus: Corpus) -> list[Entry]:
+    """Return the decision that made the present pair what it is: the latest of its halves', or both made side by side.
+
+    Empty when no half was decided on.
+    """
+    made = [one for one in (corpus.decisions.accepted_by, corpus.decisions.model_by) if one is not None]
+    return list({one.digest: one for one in Past(corpus.chain).latest(made)}.values())
 
 
 def _open_ends(corpus: Corpus) -> list[Finding]:

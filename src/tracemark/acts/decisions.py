@@ -3,6 +3,7 @@
 Invariants:
 - a decision is written to the ledger first, and what follows from it (`params.yaml: accepted`) after that. When a crash
   comes between the two, `check` names the command, and running it again completes the decision without a second entry;
+- whatever can fail is done before the ledger is written, so that no error is told of what was decided;
 - of two that decide at once in one corpus the second waits for the first: what is read to decide, and what is written,
   is under one lock. What comes into the ledger by another way meanwhile stands beside the decision, see `ledger.chain`;
 - nothing is decided twice: what stands already gets no entry;
@@ -23,7 +24,7 @@ from tracemark.acts.harnesses import placed
 from tracemark.acts.provenance import content_in, worded
 from tracemark.acts.pulled import resolve
 from tracemark.clock import Clock
-from tracemark.durable import lock, make_folder, own_file
+from tracemark.durable import lock, make_folder
 from tracemark.errors import NegativeAnswerError
 from tracemark.findings import Finding, Report, Severity, finding
 from tracemark.harness import snapshot
@@ -33,7 +34,7 @@ from tracemark.harness.match import Matcher
 from tracemark.harness.names import NO_HARNESS
 from tracemark.harness.version import Harness
 from tracemark.ledger import chain, params
-from tracemark.ledger.params_file import set_accepted
+from tracemark.ledger.params_file import require_settable, set_accepted
 from tracemark.model.decision import Kind
 from tracemark.store.deciding import settling
 from tracemark.store.layout import Layout
@@ -101,7 +102,7 @@ def accept(root: Path, name: str, reason: str, clock: Clock) -> Accepted:
     Raises:
         UnknownNameError: when nothing answers to `name`.
         NegativeAnswerError: when the harness has findings of severity error.
-        ParamsError: when params.yaml cannot be read; then nothing is written.
+        ParamsError: when params.yaml cannot be read or changed; then nothing is written.
         IrregularFileError: when params.yaml or the ledger is a link out of the corpus; then nothing is written.
         UsageError: when the reason is empty.
         LedgerChainError: when the ledger does not verify.
@@ -133,8 +134,9 @@ def turn(root: Path) -> Iterator[Corpus]:
 def _accept(corpus: Corpus, harness: Harness, findings: tuple[Finding, ...], reason: str, clock: Clock) -> Accepted:
     # read before anything is written, so that an unusable file stops the decision and not its second half
     stated = corpus.accepted
-    own_file(corpus.root / params.NAME)
     fingerprint, previous = harness.fingerprint, corpus.decisions.harness
+    require_settable(corpus.root / params.NAME, {"harness": fingerprint})
+    findings += tuple(_same_program(corpus, harness, previous))
     entry = corpus.decisions.accepted_by
     new_entry = entry is None or previous != fingerprint
     if entry is None or new_entry:
@@ -143,7 +145,6 @@ def _accept(corpus: Corpus, harness: Harness, findings: tuple[Finding, ...], rea
         entry = chain.append(corpus.root / chain.NAME, corpus.chain, draft, clock)
     if stated != fingerprint:
         set_accepted(corpus.root / params.NAME, fingerprint)
-    findings += tuple(_same_program(corpus, harness, previous))
     return Accepted(findings, harness.name, fingerprint, place_of(harness), previous, entry.digest, new_entry)
 
 
@@ -226,11 +227,12 @@ def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: C
         if chosen is not None:
             # its texts must be stored before anything counts under it
             store.commit_harness(chosen.fingerprint, snapshot.write(chosen))
+        shared = tuple(corpus.namesakes(harness, chosen)) if chosen is not None else ()
         subjects = [{"trace": trace_id, "fingerprint": fingerprint} for trace_id in wanted]
         drafts = [chain.Draft(Kind.STAMP, subject, reason) for subject in subjects]
         entries = chain.append_all(root / chain.NAME, corpus.chain, drafts, clock)
     return Settled(
-        findings=tuple(corpus.namesakes(harness, chosen)) if chosen is not None else (),
+        findings=shared,
         kind=Kind.STAMP.value,
         name=chosen.name if chosen is not None else None,
         fingerprint=fingerprint,

@@ -13,8 +13,8 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +111,16 @@ def equivalent(
         fingerprints = sorted({harness.fingerprint for harness in pair})
         _require_new(corpus.decisions, fingerprints)
         compared = compare(*pair)
-        if not (compared.equal or force):
-            return _answer(corpus, (first, second), pair, compared)
+        declared = compared.equal or force
+        answer = _answer(corpus, (first, second), pair, compared, declared=declared)
+        if not declared:
+            return answer
         for harness in pair:
             store.commit_harness(harness.fingerprint, snapshot.write(harness))
         draft = Draft(Kind.EQUIVALENT, {"fingerprints": fingerprints}, reason, _evidence(compared))
         entry = chain.append(root / chain.NAME, corpus.chain, draft, clock)
-    return _answer(Corpus(root), (first, second), pair, compared, entry)
+    as_one = _after(corpus, [entry]).equivalent_to(fingerprints[0])
+    return replace(answer, entry=entry.digest, count_as_one=sorted(as_one))
 
 
 def withdraw(root: Path, first: str, second: str, reason: str, clock: Clock) -> Withdrawn:
@@ -151,11 +154,16 @@ def withdraw(root: Path, first: str, second: str, reason: str, clock: Clock) -> 
             )
         drafts = [Draft(Kind.DISTINCT, {"fingerprints": sorted(one)}, reason) for one in named]
         entries = chain.append_all(root / chain.NAME, corpus.chain, drafts, clock)
-    left = state(chain.read(root / chain.NAME))
+    left = _after(corpus, entries)
     one, other = sorted(pair)
     through = other in left.equivalent_to(one)
     findings = [_still_one(left, pair)] if through else []
     return Withdrawn(tuple(findings), sorted(pair), [entry.digest for entry in entries], through)
+
+
+def _after(corpus: Corpus, entries: Iterable[Entry]) -> LedgerState:
+    """Return what the ledger means with entries that were added to it; nothing is read again, which could fail."""
+    return state(chain.of([*corpus.chain.entries, *entries]))
 
 
 def derived_again(corpus: Corpus) -> DerivedAgain:
@@ -223,11 +231,13 @@ def _answer(
     names: tuple[str, str],
     pair: tuple[Harness, Harness],
     compared: Compared,
-    entry: Entry | None = None,
+    *,
+    declared: bool,
 ) -> DeclaredEquivalent:
+    """Return the answer as it is before anything is written."""
     findings = [placed(found, one) for one in pair for found in one.findings if found.code == INCOMPLETE]
     findings += [found for name, one in zip(names, pair, strict=True) for found in corpus.namesakes(name, one)]
-    if entry is None:
+    if not declared:
         short = " ".join(one.fingerprint[:16] for one in pair)
         hint = f"tracemark harness diff {short}; tracemark harness equivalent {short} --reason TEXT --force declares it"
         message = f"not declared equivalent: {_words(compared.differences)}"
@@ -235,9 +245,9 @@ def _answer(
     return DeclaredEquivalent(
         findings=tuple(dict.fromkeys(findings)),
         harnesses=tuple({"name": h.name, "fingerprint": h.fingerprint, "source": place_of(h)} for h in pair),
-        rule=None if entry is None else EQUAL_TREES if compared.equal else FORCED,
-        entry=None if entry is None else entry.digest,
-        count_as_one=sorted(corpus.decisions.equivalent_to(pair[0].fingerprint)) if entry else [],
+        rule=None if not declared else EQUAL_TREES if compared.equal else FORCED,
+        entry=None,
+        count_as_one=[],
         alike=list(compared.alike),
         differences=tuple(
             {"component": one.component, "part": one.part, "kind": one.kind.value, "diff": one.text}

@@ -21,17 +21,14 @@ from tracemark.errors import IrregularFileError, ParamsError
 from tracemark.exporters.evaluation import for_evaluation
 from tracemark.exporters.head import head_in
 from tracemark.failures.conditions import Conditions, conditions
-from tracemark.ledger.descent import Past
+from tracemark.ledger.pair import rejections
 from tracemark.ledger.params import NAME
-from tracemark.model.decision import Kind
 from tracemark.store.selection import Batch, State
 from tracemark.store.state import join
 from tracemark.store.store import Store
 
 ALL = ""
 """The log to which every trace belongs where they are not told apart by harness."""
-
-_TAKEN = (Kind.ACCEPT, Kind.INSTALL, Kind.ROLL_BACK)
 
 
 class Left(StrEnum):
@@ -72,34 +69,23 @@ def conditions_of(corpus: Corpus) -> Conditions:
 
 
 def rejected(corpus: Corpus) -> list[str]:
-    """Return the fingerprints of the harness candidates that gates rejected and nobody accepted since, sorted.
-
-    One that counts as the accepted harness is none of them.
-    """
-    entries, past = corpus.chain.entries, Past(corpus.chain)
-    against = [one for one in entries if one.decision.kind == Kind.REJECT and one.decision.subject["half"] == "harness"]
-    taken = [one for one in entries if one.decision.kind in _TAKEN]
-    found = {
-        str(entry.decision.subject["candidate"])
-        for entry in against
-        if not any(
-            later.decision.subject.get("harness") == entry.decision.subject["candidate"] and past.descends(later, entry)
-            for later in taken
-        )
-    }
-    return sorted(found.difference(corpus.equivalents()))
+    """Return the fingerprints of the harness candidates that gates rejected and nobody accepted since, sorted."""
+    subjects = (entry.decision.subject for entry in rejections(corpus.chain))
+    return sorted({str(subject["candidate"]) for subject in subjects if subject["half"] == "harness"})
 
 
 def logs_of(corpus: Corpus) -> dict[str, str]:
     """Return for each fingerprint whose failures are exported the harness in whose log they are.
 
-    They are the accepted harness and its equivalents, and the rejected candidates, each with its own equivalents.
+    They are the accepted harness and its equivalents, and the rejected candidates, each with its own equivalents; what
+    counts as the accepted harness is in its log alone, and what counts as one candidate with another in that of the
+    first.
     """
     accepted = corpus.accepted or ""
     logs = dict.fromkeys(sorted(corpus.equivalents()), accepted)
     for candidate in rejected(corpus):
         for fingerprint in sorted(corpus.decisions.equivalent_to(candidate)):
-            logs.setdefault(fingerprint, logs.get(candidate, candidate))
+            logs.setdefault(fingerprint, candidate)
     return logs
 
 

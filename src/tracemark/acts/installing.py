@@ -2,18 +2,19 @@
 
 Invariants:
 - the ledger is written first, and `params.yaml: accepted` after it. When a crash comes between the two, `check` names
-  the command that finishes it, and that adds no second entry;
+  the command that finishes it, and that adds no second entry. Whatever else can fail is done before;
 - of two that decide at once the second waits for the first, and judges what stands then;
 - the report of a decision is kept beside it, and written before it;
 - a rejected candidate changes nothing else than that and the ledger, a refused comparison not even these;
-- nothing is decided twice: a rejection that stands for the same report gets no second entry.
+- nothing is decided twice: a rejection that stands for the same report gets no second entry. One whose candidate was
+  accepted since stands no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ from tracemark.gates.report import digest_of
 from tracemark.harness.check import check
 from tracemark.ledger import chain, params
 from tracemark.ledger.entry import Entry
-from tracemark.ledger.pair import label
-from tracemark.ledger.params_file import set_accepted
+from tracemark.ledger.pair import label, rejections
+from tracemark.ledger.params_file import require_settable, set_accepted
 from tracemark.ledger.state import evaluation_digest
 from tracemark.model.decision import GateEvidence, Kind
 from tracemark.model.gate import GateReport
@@ -110,32 +111,33 @@ def _decide(
     if not options.dry_run:
         chain.require_reason(options.reason)
     with _deciding(root, dry_run=options.dry_run) as corpus:
-        # looked at before anything is written, so that an unusable file stops the decision and not its second half
-        own_file(corpus.root / params.NAME)
         with judging(corpus, options.out) as store:
             judged = judge(corpus, store)
         kind = {"accept": Kind.INSTALL, "reject": Kind.REJECT}.get(judged.report.verdict)
+        half, value = judged.report.half, _half_of(judged, "candidate")
+        written = value if half == "harness" else label(value)
+        would = None
         if kind is Kind.INSTALL:
             _require_installable(corpus, judged)
+            require_settable(corpus.root / params.NAME, {half: written})
+            would = consequences(corpus, {half: value})
         write_report(judged.report, options.out)
-        entry, new = None, False
-        value = _half_of(judged, "candidate")
-        would = consequences(corpus, {judged.report.half: value}) if kind is Kind.INSTALL else None
-        if kind is not None and not options.dry_run:
-            _keep(corpus.root, judged.report)
-            entry, new = _entered(corpus, kind, judged, options.reason, clock)
-        if kind is Kind.INSTALL and not options.dry_run:
-            written = value if judged.report.half == "harness" else label(value)
-            set_accepted(corpus.root / params.NAME, written, judged.report.half)
-    return InstallAnswer(
-        **answer_members(corpus, judged, options.out),
-        decision=kind.value if kind is not None else None,
-        dry_run=options.dry_run,
-        entry=entry.digest if entry is not None else None,
-        new_entry=new,
-        consequences=would.as_json() if would is not None else None,
-        consequences_said=(*would.words(), *_no_candidate(corpus, judged)) if would is not None else (),
-    )
+        answer = InstallAnswer(
+            **answer_members(corpus, judged, options.out),
+            decision=kind.value if kind is not None else None,
+            dry_run=options.dry_run,
+            entry=None,
+            new_entry=False,
+            consequences=would.as_json() if would is not None else None,
+            consequences_said=(*would.words(), *_no_candidate(corpus, judged)) if would is not None else (),
+        )
+        if kind is None or options.dry_run:
+            return answer
+        _keep(corpus.root, judged.report)
+        entry, new = _entered(corpus, kind, judged, options.reason, clock)
+        if kind is Kind.INSTALL:
+            set_accepted(corpus.root / params.NAME, written, half)
+    return replace(answer, entry=entry.digest, new_entry=new)
 
 
 def _no_candidate(corpus: Corpus, judged: Judged) -> list[str]:
@@ -220,16 +222,12 @@ def _entered(corpus: Corpus, kind: Kind, judged: Judged, reason: str, clock: Clo
             "candidate": _half_of(judged, "candidate"),
             "incumbent": _half_of(judged, "incumbent"),
         }
-        for entry in corpus.chain.entries:
+        for entry in rejections(corpus.chain):
             known = entry.decision
-            if (known.kind, known.subject) == (kind, subject) and _report_named(known.evidence) == evidence["report"]:
+            if known.subject == subject and (known.evidence or {}).get("report") == evidence["report"]:
                 return entry, False
     draft = chain.Draft(kind, subject, reason, evidence)
     return chain.append(corpus.root / chain.NAME, corpus.chain, draft, clock), True
-
-
-def _report_named(evidence: Mapping[str, Any] | None) -> Any:
-    return (evidence or {}).get("report")
 
 
 def _evidence(corpus: Corpus, kind: Kind, judged: Judged) -> dict[str, Any]:

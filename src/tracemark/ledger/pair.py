@@ -10,6 +10,7 @@ Invariants:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -119,6 +120,31 @@ def label(model: Mapping[str, Any] | None) -> str | None:
     if model is None:
         return None
     return model_label(model.get("name") or "unknown", model.get("revision"))
+
+
+def rejections(chain: Chain) -> list[Entry]:
+    """Return the rejections that stand, in the order of the chain: those after which nobody accepted their candidate.
+
+    A model is accepted by its label: of the rest the decisions about it may have known more or less.
+    """
+    past = Past(chain)
+    taken: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in chain.entries:
+        for half in HALVES:
+            if sets(entry, half):
+                taken[half, _named(entry.decision.subject.get(half))].append(entry)
+    standing = []
+    for entry in chain.entries:
+        subject = entry.decision.subject
+        if entry.decision.kind == Kind.REJECT:
+            since = taken[subject["half"], _named(subject["candidate"])]
+            if not any(past.descends(later, entry) for later in since):
+                standing.append(entry)
+    return standing
+
+
+def _named(value: Any) -> str:
+    return str(label(value) if isinstance(value, Mapping) else value)
 
 
 def _worded(value: Any) -> str:

@@ -97,12 +97,28 @@ def set_pair(path: Path, halves: Mapping[str, str | None]) -> None:
         IrregularFileError: when it is a link that leads out of the corpus.
     """
     path = own_file(path)
-    after = before = read_regular(path).decode("utf-8") if is_there(path) else ""
-    for half, value in halves.items():
-        after = _set(after, half, value, path.name)
+    before, after = _changed(path, halves)
     if after != before:
         write_atomic(path, after.encode("utf-8"))
     crash_point(CrashPoint.PARAMS_WRITTEN)
+
+
+def require_settable(path: Path, halves: Mapping[str, str | None]) -> None:
+    """Make sure that `set_pair` can write these halves; nothing is written.
+
+    Raises:
+        ParamsError: as `set_pair` does.
+        IrregularFileError: likewise.
+    """
+    _changed(own_file(path), halves)
+
+
+def _changed(path: Path, halves: Mapping[str, str | None]) -> tuple[str, str]:
+    """Return the text of the file, and what it is with halves set."""
+    after = before = read_regular(path).decode("utf-8") if is_there(path) else ""
+    for half, value in halves.items():
+        after = _set(after, half, value, path.name)
+    return before, after
 
 
 def _set(text: str, half: str, value: str | None, name: str) -> str:
