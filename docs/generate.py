@@ -4,8 +4,9 @@
     python docs/generate.py --check    end with 1 and name the pages that differ
 
 What the pages say is taken from where the program takes it: help pages from the commands, exit codes from the error
-classes, findings from their table, importers and the recorder from their modules, JSON members, stored values and the
-members of params.yaml from the texts below the fields of the report classes, the models and the parameters.
+classes, findings from their table, importers, the recorder and statistics from their modules, JSON members, stored
+values and the members of params.yaml from the texts below the fields of the report classes, the models and the
+parameters.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from declared import cell, fields_of, paragraph, texts_below
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"
@@ -30,6 +32,8 @@ _MADE = "<!-- made by docs/generate.py; edit the source instead -->\n\n"
 
 # the version of Python must not decide how a help page is wrapped
 os.environ["COLUMNS"] = str(_WIDTH)
+
+import stats_page  # noqa: E402
 
 from tracemark import errors  # noqa: E402
 from tracemark.cli.app import PROGRAM, build, load  # noqa: E402
@@ -107,7 +111,7 @@ def findings() -> str:
     for severity in Severity:
         rows = [(code, entry) for code, entry in CODES.items() if entry.severity is severity]
         lines.append(f"\n## {severity.value}\n\n| code | meaning | what to do |\n|---|---|---|\n")
-        lines += [f"| `{code}` | {_cell(entry.meaning)} | {_cell(entry.hint)} |\n" for code, entry in rows]
+        lines += [f"| `{code}` | {cell(entry.meaning)} | {cell(entry.hint)} |\n" for code, entry in rows]
     return "".join(lines)
 
 
@@ -129,7 +133,7 @@ def json_members() -> str:
         lines.append(f"\n## {name}\n\n{text}\n" + (f"\nAnswer of {who}.\n" if who else ""))
         if fields:
             lines.append("\n| member | type | meaning |\n|---|---|---|\n")
-            lines += [f"| `{member}` | `{_cell(kind)}` | {_cell(meaning)} |\n" for member, kind, meaning in fields]
+            lines += [f"| `{member}` | `{cell(kind)}` | {cell(meaning)} |\n" for member, kind, meaning in fields]
     return "".join(lines)
 
 
@@ -140,7 +144,7 @@ def reports() -> Iterator[tuple[str, str, list[tuple[str, str, str]]]]:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and known & {ast.unparse(base) for base in node.bases}:
                 known.add(node.name)
-                yield node.name, _paragraph(ast.get_docstring(node) or ""), _fields(node)
+                yield node.name, paragraph(ast.get_docstring(node) or ""), fields_of(node)
 
 
 def stored() -> str:
@@ -165,12 +169,11 @@ def stored() -> str:
             if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Literal[")
         }
         for node in tree.body:
-            if isinstance(node, ast.ClassDef) and (fields := _fields(node)):
-                lines.append(f"\n## {node.name}\n\n{_paragraph(ast.get_docstring(node) or '')}\n\n")
+            if isinstance(node, ast.ClassDef) and (fields := fields_of(node)):
+                lines.append(f"\n## {node.name}\n\n{paragraph(ast.get_docstring(node) or '')}\n\n")
                 lines.append("| member | type | meaning |\n|---|---|---|\n")
                 lines += [
-                    f"| `{name}` | `{_cell(choices.get(kind, kind))}` | {_cell(text)} |\n"
-                    for name, kind, text in fields
+                    f"| `{name}` | `{cell(choices.get(kind, kind))}` | {cell(text)} |\n" for name, kind, text in fields
                 ]
     return "".join(lines)
 
@@ -221,20 +224,20 @@ def parameters() -> str:
         ),
     ]
     for section, owner in _SECTIONS:
-        for name, kind, text in _fields(classes[owner]):
+        for name, kind, text in fields_of(classes[owner]):
             # of `Params` itself two fields are members, and the others are sections
             members = _OF_EVALUATION if owner == "Params" else {name: name}
             if name in members and kind in _IN_YAML:
                 member = f"{section}.{members[name]}"
                 default = _yaml(getattr(getattr(params_module, owner)(), name))
-                meaning = re.sub(r"\bNone\b", "`null`", _cell(text))
+                meaning = re.sub(r"\bNone\b", "`null`", cell(text))
                 lines.append(f"| `{member}` | {_IN_YAML[kind]} | `{default}` | {meaning} |\n")
     lines.append(
         "\n## Policies\n\nFrom the strictest to the widest; what evidence is, and when a harness *fits* a trace, is"
         " told [elsewhere](../concepts/evidence.md).\n\n| `export.evidence` | takes a trace when |\n|---|---|\n"
     )
-    texts = _texts_below(classes["Policy"])
-    lines += [f"| `{policy.value}` | {_cell(texts[policy.name])} |\n" for policy in params_module.Policy]
+    texts = texts_below(classes["Policy"])
+    lines += [f"| `{policy.value}` | {cell(texts[policy.name])} |\n" for policy in params_module.Policy]
     return "".join(lines)
 
 
@@ -242,15 +245,6 @@ def _yaml(value: Any) -> str:
     if value is None or isinstance(value, str):
         return str(value or "null")
     return json.dumps(list(value) if isinstance(value, (tuple, frozenset)) else value)
-
-
-def _texts_below(node: ast.ClassDef) -> dict[str, str]:
-    """Return the text below each assignment of a class, by name."""
-    return {
-        ast.unparse(one.targets[0]): str(text.value.value)
-        for one, text in pairwise(node.body)
-        if isinstance(one, ast.Assign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }
 
 
 def importers() -> str:
@@ -276,11 +270,11 @@ def importers() -> str:
             lines.append(f"\n### How messages become steps\n\n{_prose(conversation)}\n")
         if hasattr(module, "MEMBERS"):
             lines.append("\n### What is read for run and outcome\n\n| in the source | becomes |\n|---|---|\n")
-            lines += [f"| {_cell(member)} | {_cell(place)} |\n" for member, place in module.MEMBERS]
+            lines += [f"| {cell(member)} | {cell(place)} |\n" for member, place in module.MEMBERS]
         lines.append(
             "\n### Success\n\nIn the order in which it is looked for.\n\n| in the source | status |\n|---|---|\n"
         )
-        lines += [f"| {_cell(words)} | {_cell(status)} |\n" for words, status in module.SUCCESS]
+        lines += [f"| {cell(words)} | {cell(status)} |\n" for words, status in module.SUCCESS]
     lines.append(f"\n## batch.yaml\n\n{_prose(batch)}\n")
     return "".join(lines)
 
@@ -332,27 +326,8 @@ def _returns(module: str, function: str) -> list[str]:
     return []
 
 
-def _fields(node: ast.ClassDef) -> list[tuple[str, str, str]]:
-    found = []
-    for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            text = ""
-            if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
-                text = " ".join(str(following.value.value).split())
-            found.append((statement.target.id, ast.unparse(statement.annotation), text))
-    return found
-
-
-def _paragraph(text: str) -> str:
-    return " ".join(text.partition("\n\n")[0].split())
-
-
 def _first_line(error: type) -> str:
     return (inspect.getdoc(error) or "").splitlines()[0]
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", r"\|")
 
 
 WRITERS = {
@@ -363,6 +338,7 @@ WRITERS = {
     "json.md": json_members,
     "params.md": parameters,
     "recorder.md": recorder,
+    "statistics.md": stats_page.page,
     "stored.md": stored,
 }
 

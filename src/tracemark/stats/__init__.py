@@ -5,9 +5,9 @@ Invariants:
   the same counts always give the same figure;
 - a figure that the counts do not support is withheld with the reason, never guessed, cut to fit or given as 0;
 - of a figure that has two estimators, both have names and none is the default;
-- what a gate needs (`passing`, `compare`, `noise`, `cost`, `intervals.wilson`) needs the standard library alone. What
-  asks a Beta distribution (`intervals.jeffreys`, `bands`) needs scipy, the extra `stats`, which is imported when first
-  used (see `posterior`).
+- what a gate asks (`passing`, `compare`, `noise`, `cost`) needs the standard library alone, and so does
+  `intervals.wilson`. What asks a Beta distribution (`intervals.jeffreys`, `bands`, `posterior`) needs scipy, the extra
+  `stats`, which is imported when first used. What no command asks is for evaluations of one's own.
 
 Accuracy: a figure is a Python float. Where it is a quotient of whole numbers (pass@k, pass^k, the exact tests) it is
 the float nearest to the true value; the others say how far they may be off.

@@ -62,7 +62,7 @@ def paired(before: Mapping[str, Counts], after: Mapping[str, Counts]) -> Paired:
 def sign_test(ups: int, downs: int) -> float:
     """Return the one-sided exact sign test: how often a fair coin gives at least as many ups.
 
-    P(X ≥ ups) for X ~ Bin(ups + downs, ½).
+    P(X ≥ ups) for X ~ Bin(ups + downs, ½) (Dixon and Mood, "The Statistical Sign Test", 1946).
 
     Args:
         ups: tasks whose score went up (w).

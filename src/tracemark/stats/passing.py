@@ -74,6 +74,9 @@ def pass_at(counts: Counts, k: int) -> float:
 def pass_all(counts: Counts, k: int, estimator: Estimator) -> float:
     """Return pass^k, the probability that all of k attempts succeed.
 
+    The measure is of Yao et al., "τ-bench: A Benchmark for Tool-Agent-User Interaction in Real-World
+    Domains", 2024, which estimates it by combinations.
+
     Args:
         counts: of one task.
         k: how many attempts, 1 to `counts.attempts`, under either estimator: what no k attempts have shown is not

@@ -1,5 +1,7 @@
 """What c successes of n attempts say of a task's true rate: the Jeffreys posterior, Beta(c + ½, n − c + ½).
 
+The prior is Beta(½, ½) (Jeffreys, "An Invariant Form for the Prior Probability in Estimation Problems", 1946).
+
 The one place that asks scipy, so that everything else works without it. Its two functions are accurate to about
 14 digits.
 """
