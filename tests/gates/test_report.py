@@ -16,7 +16,8 @@ from tracemark.gates.compare import compare
 from tracemark.gates.refusal import Reason, Refusal
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
-from tracemark.model.gate import AttributionReport, GateReport, MeasuredOf
+from tracemark.model.attribution import AttributionReport
+from tracemark.model.gate import GateReport, MeasuredOf
 
 BEFORE = {f"desk/{at:02}": 2 for at in range(12)}
 AFTER = {task: 3 if at < 9 else 1 if at < 10 else 2 for at, task in enumerate(BEFORE)}

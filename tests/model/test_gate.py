@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tracemark.model.gate import ATTRIBUTION_FORMAT, FORMAT, AttributionReport, GateReport
+from tracemark.model.attribution import ATTRIBUTION_FORMAT, AttributionReport
+from tracemark.model.gate import FORMAT, GateReport
 
 DIGEST = "1" * 64
 MODEL = dict.fromkeys(("name", "revision", "chat_template", "tokenizer", "server", "sampling"))

@@ -36,7 +36,8 @@ from tracemark.gates.refusal import Reason, Refusal, Sides
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
 from tracemark.ledger.state import evaluation_digest
-from tracemark.model.gate import ATTRIBUTION_FORMAT, FORMAT, AttributionReport, GateReport
+from tracemark.model.attribution import ATTRIBUTION_FORMAT, AttributionReport
+from tracemark.model.gate import FORMAT, GateReport
 from tracemark.store.store import Store
 
 EXAMPLE = "reports/gates/NAME.json"

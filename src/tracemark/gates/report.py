@@ -18,14 +18,11 @@ from tracemark.gates.compare import Change, Comparison, Figures, Measured, evide
 from tracemark.gates.doubts import NO_VERSION, UNRECORDED, broken, judges, otherwise
 from tracemark.gates.earlier import earlier_words, flagged, repeated_of, repeated_words, retracted_of
 from tracemark.gates.refusal import Reason, Refusal
+from tracemark.model.attribution import ATTRIBUTION_FORMAT, AttributionReport, EffectOf, EffectsOf
 from tracemark.model.gate import (
-    ATTRIBUTION_FORMAT,
     FORMAT,
-    AttributionReport,
     ChangeOf,
     ConditionOf,
-    EffectOf,
-    EffectsOf,
     Evaluated,
     FigureOf,
     FiguresOf,
