@@ -7,8 +7,9 @@ says it succeeded is believed, whatever words stand in its text; but exit code 0
 a pipe or the `true` of `|| true`, says nothing of the one that a command line is about, and a script may end well after
 the traceback that ends its output.
 
-Where nothing says how the call went, the text must have the form of an error, see `text_form`, or be one short answer
-that what the call named is not there. What a program that shows files prints is believed even less.
+Where nothing says how the call went, the text must have the form of an error, see `text_form`, the output of a command
+line may end like one that failed, see `ending`, or the text is one short answer that what the call named is not there.
+What a program that shows files prints is believed even less, see `showers`.
 
 Every exit code but 0 is a failure, that of a signal (-9, 137) as well; -1 is none, see `unwrap`.
 
@@ -20,14 +21,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tracemark.failures.answers import is_answer, is_silenced
 from tracemark.failures.command_line import code_counts, echoed
 from tracemark.failures.evidence import SAYS
 from tracemark.failures.family import is_misnamed
-from tracemark.failures.program import counting, programs_of
+from tracemark.failures.program import counting
+from tracemark.failures.showers import shows
 from tracemark.failures.text_form import (
     ONE_ANSWER,
     TAIL,
@@ -39,33 +40,7 @@ from tracemark.failures.text_form import (
 )
 from tracemark.failures.unwrap import UNKNOWN, is_int, is_marked, json_object, unwrap
 
-_SHOWERS = frozenset(
-    [
-        "cat",
-        "head",
-        "tail",
-        "sed",
-        "awk",
-        "less",
-        "more",
-        "nl",
-        "grep",
-        "egrep",
-        "rg",
-        "ag",
-        "ack",
-        "find",
-        "view",
-        "open",
-        "bat",
-        "strings",
-        "goto",
-        "scroll_down",
-        "scroll_up",
-    ]
-)
 _NO_ERROR = re.compile(r"\s*(?:none|null|nil|false|no errors?|n/?a|ok|0|-)[.!]?\s*\Z", re.IGNORECASE)
-_READERS = ("read", "view", "search", "grep", "fetch", "open_")
 _SIGNS = ('rror"', "false", '"fail', 'code"', 'exitCode"')
 """One of these stands in every JSON answer that says how the call went otherwise than well."""
 _ANSWERS = ("message", "error", "detail", "details", "reason", "exception_info", "msg", "stderr")
@@ -117,11 +92,11 @@ def error_in(
         printed, told, seen = _own(printed, told, seen, script)
     if not told.failed and not seen.failed:
         if told.failed is None and seen.failed is None:
-            line = by_form(printed, _shows(script, tool))
+            line = by_form(printed, shows(script, tool), script)
             if line is None and arguments and len(printed) <= ONE_ANSWER:
                 line = _not_there(printed, tool, arguments, script)
             return Said(line, hidden=False)
-        ended = script is not None and TRACEBACK in printed and not _shows(script, tool)
+        ended = script is not None and TRACEBACK in printed and not shows(script, tool)
         return Said(ending_traceback(printed), hidden=False) if ended else _CLEAN
     if told.failed is False and seen.code is None and seen.line is None and not seen.marked:
         return _CLEAN
@@ -237,7 +212,7 @@ def _message(value: Mapping[str, Any]) -> str | None:
 
 def _of_text(text: str, told: _Word, script: str | None, tool: str | None) -> tuple[str, _Word]:
     """Return what was printed, and what the observation itself states: an exit code or the members of a JSON answer."""
-    if script is None and _shows(None, tool) and not is_marked(text):
+    if script is None and shows(None, tool) and not is_marked(text):
         # what a tool reads is a file's, wrappers and all; a JSON object is still how such a tool answers
         return text, _of_json(text)
     found = unwrap(text)
@@ -272,16 +247,3 @@ def _surfaced(text: str, line: str) -> bool:
     if code in text or line[:80] in text or (message and message[:80] in text):
         return True
     return by_form(text, shows=False) is not None or SAYS.search(text[:TAIL]) is not None
-
-
-def _shows(script: str | None, tool: str | None) -> bool:
-    """Return whether a call shows what is in files, so that its text is theirs."""
-    if script is not None:
-        return programs_of(script)[0] in _SHOWERS
-    return tool is not None and _reads(tool)
-
-
-@lru_cache(maxsize=1024)
-def _reads(tool: str) -> bool:
-    lowered = tool.lower()
-    return any(word in lowered for word in _READERS)

@@ -64,7 +64,7 @@ _BY_THE_WAY = re.compile(r"-- |# |\d{1,6} \||WARNING\b|\[WARN(?:ING)?\]")
 _FOLLOWS = re.compile(
     r"g?make(?:\[\d+\])?: \*\*\* \[|collect2: error: ld returned |ninja: build stopped|-- Configuring incomplete"
     r"|error: (?:could not compile|aborting due to|test failed, to rerun|Recipe )|error Command failed"
-    r"|Error: Process completed with exit code "
+    r"|Error: Process completed with exit code |BEGIN failed--compilation aborted |Execution of \S{1,200} aborted due "
     r"|[WE]: Some index files failed |E: Unable to fetch some archives"
     r"|npm (?:ERR!|error) (?:code|errno|syscall|path|command|cwd|Test failed|Exit status|A complete log)\b"
 )

@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tracemark.failures.ending import ended_well, failed_at_end, may_tell
 from tracemark.failures.evidence import telling_line, went_well, with_heading
+from tracemark.failures.showers import shows_in_part, speaks_itself
 from tracemark.failures.wordings import HARNESS, OPENS, complains, refuses
 
 LONGEST_LINE = 16_384
@@ -53,29 +55,53 @@ _CRASHED = re.compile(
 _RAISED = re.compile(r"[| ]{0,8}[A-Za-z_][\w.]{0,200}(?::|\s*\Z)")
 
 
-def by_form(text: str, shows: bool) -> str | None:
-    """Return the error line of a text about which nothing else is known, by its form; None when it has no such form."""
+def by_form(text: str, shows: bool, script: str | None = None) -> str | None:
+    """Return the error line of a text about which nothing else is known, by its form; None when it has no such form.
+
+    Args:
+        text: the text.
+        shows: whether it may be what stands in files.
+        script: the command line that printed it; None when none did.
+    """
     head = text[:_HEAD].lstrip()
     if not head:
         return None
     head = uncoloured(head)
-    short = len(text) <= ONE_ANSWER
-    alone = short and text.strip().count("\n") < 3
-    if OPENS.match(head) and (alone or not shows):
-        return _opening(text)
     if HARNESS.match(head):
         return _opening(text)
+    alone = len(text) <= ONE_ANSWER and text.strip().count("\n") < 3
     first = head.partition("\n")[0]
-    if (complains(first) and (alone or not shows)) or (alone and refuses(first)):
+    if shows and script is not None:
+        return _of_shower(text, first, script) if alone else None
+    opens = OPENS.match(head) is not None
+    if (opens or complains(first)) and (alone or not shows):
+        if script is None or not ended_well(_from_behind(text)):
+            return _opening(text) if opens else cut(first)
+    elif alone and refuses(first):
         return cut(first)
-    if shows:
-        return None
+    return None if shows else _by_end(text, script)
+
+
+def _by_end(text: str, script: str | None) -> str | None:
+    """Return the error line of a text that ends in a failure, be it in that of the command line that printed it."""
     if TRACEBACK in text and (line := ending_traceback(text)) is not None:
         return line
     last = next(_from_behind(text), "")
     if _TESTS_FAILED.match(last):
         return line_of(text)
-    return cut(last) if complains(last) or _CRASHED.match(last) else None
+    if complains(last) or _CRASHED.match(last):
+        return cut(last)
+    if script is None or not may_tell(text[-TAIL:]) or shows_in_part(script):
+        return None
+    return line_of(text) if failed_at_end(_from_behind(text), script) else None
+
+
+def _of_shower(text: str, first: str, script: str) -> str | None:
+    """Return the error line of a short text of a program that shows files: its own, and none of theirs."""
+    if complains(first):
+        return cut(first) if speaks_itself(first, script) else None
+    own = "\n" not in text.strip() or (first.startswith("fatal: ") and "git" in script)
+    return cut(first) if own and (OPENS.match(first) is not None or refuses(first)) else None
 
 
 def _opening(text: str) -> str:

@@ -118,7 +118,8 @@ _REFUSALS = (
     r"fail(?:ed|ure): ?(?!\d+\s*(?:[,;/|]|of\b|tests?\b|\Z))",
     # `Cannot be combined with other offers` is a rule and no refusal
     (
-        r"(?:cannot|can't|could not|couldn't|unable to) (?!(?:wait|stop|help|believe|complain)\b|be (?!(?:found"
+        r"(?:cannot|can't|could not|couldn't|unable to) (?!(?:wait|stop|help|believe|complain|find image)\b"
+        r"|be (?!(?:found"
         r"|empty|null"
         r"|blank|negative|parsed|resolved|opened|read|reached|loaded|processed|completed)\b))"
         r"(?-i:[a-z`'\"]|(?:GET|POST|PUT|DELETE|PATCH|HEAD)\b)"
