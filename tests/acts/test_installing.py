@@ -185,11 +185,17 @@ def test_options_that_make_no_sense_together_are_refused(bench: Bench, capsys: p
         assert said in capsys.readouterr().err
 
 
-def test_a_harness_that_was_judged_with_another_model_is_not_installed(bench: Bench) -> None:
-    bench.set(("policy: significant", "policy: cotrace"))
+@pytest.mark.parametrize(("policy", "verdict"), [("cotrace", "accept"), ("significant", "reject")])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_nothing_is_decided_of_a_harness_that_was_judged_with_another_model(
+    bench: Bench, policy: str, verdict: str, dry_run: bool
+) -> None:
+    bench.set(("policy: significant", f"policy: {policy}"))
+    assert bench.gate("desk_b", "m@2").verdict == verdict
     before = files(bench)
+    options = installing.InstallOptions("measured", dry_run)
     with pytest.raises(UsageError, match="the accepted model is m@1"):
-        installing.install_harness(bench.root, "desk_b", "m@2", installing.InstallOptions("better"), CLOCK)
+        installing.install_harness(bench.root, "desk_b", "m@2", options, CLOCK)
     assert files(bench) == before
 
 

@@ -117,6 +117,8 @@ def _decide(
         half, value = judged.report.half, _half_of(judged, "candidate")
         written = value if half == "harness" else label(value)
         would = None
+        if kind is not None:
+            _require_accepted_model(corpus, judged)
         if kind is Kind.INSTALL:
             _require_installable(corpus, judged)
             require_settable(corpus.root / params.NAME, {half: written})
@@ -179,8 +181,8 @@ def _deciding(root: Path, *, dry_run: bool) -> Iterator[Corpus]:
             yield corpus
 
 
-def _require_installable(corpus: Corpus, judged: Judged) -> None:
-    """Make sure that an accepted candidate may take the incumbent's place."""
+def _require_accepted_model(corpus: Corpus, judged: Judged) -> None:
+    """Make sure that a harness was judged with the accepted model, whatever the verdict: no other is in use."""
     if judged.report.half == "model":
         return
     accepted = accepted_model(corpus)
@@ -190,6 +192,12 @@ def _require_installable(corpus: Corpus, judged: Judged) -> None:
             where="--model",
             hint=f"judge it with --model {accepted.label}, or leave --install out",
         )
+
+
+def _require_installable(corpus: Corpus, judged: Judged) -> None:
+    """Make sure that an accepted candidate may take the incumbent's place."""
+    if judged.report.half == "model":
+        return
     harness = corpus.by_fingerprint.get(judged.report.candidate.harness)
     for found in check(harness) if harness is not None else ():
         if found.severity is Severity.ERROR and harness is not None:
