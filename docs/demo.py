@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tracemark.findings import numbered
 from tracemark.gates.report import against_noise
 from tracemark.model.gate import MeasuredOf
+from tracemark.words import numbered
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = Path(sys.executable).parent

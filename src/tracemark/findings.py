@@ -82,11 +82,6 @@ def finding(code: str, where: str, message: str, hint: str | None = None) -> Fin
     return Finding(code, entry.severity, where, message, hint or entry.hint or None)
 
 
-def numbered(number: int, noun: str) -> str:
-    """Return `1 task`, `2 tasks`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def any_error(findings: Iterable[Finding]) -> bool:
     """Return whether a finding of severity error is among `findings`."""
     return any(f.severity is Severity.ERROR for f in findings)

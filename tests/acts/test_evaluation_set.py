@@ -151,7 +151,7 @@ def test_many_tasks_are_counted_and_not_all_named(shop: Shop) -> None:
     freeze(shop.root, "to compare on", CLOCK)
     shop.set(("e-0, e-1, e-2, e-3, e-4, e-5, e-6, ", ""))
     (found,) = changed(Corpus(shop.root))
-    assert found.message.endswith("7 taken out: 'e-0', 'e-1', 'e-2', 'e-3', 'e-4', …")
+    assert found.message.endswith("7 taken out: 'e-0', 'e-1', 'e-2', 'e-3', 'e-4' and 2 more")
 
 
 # --- side by side

@@ -21,14 +21,14 @@ from tracemark.errors import IntegrityError, IrregularFileError, UnknownNameErro
 from tracemark.exporters import audit as exports
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters.agreement import shown_in, worded
-from tracemark.exporters.evaluation import first_of
 from tracemark.exporters.head import head_in, require_same
 from tracemark.exporters.select import facts
-from tracemark.findings import Finding, Report, finding, numbered
+from tracemark.findings import Finding, Report, finding
 from tracemark.harness.match import fits
 from tracemark.ledger.params import Policy
 from tracemark.store.selection import Decisions, Selection
 from tracemark.store.store import Store
+from tracemark.words import first_few, numbered
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _once_held(corpus: Corpus, fetch: _Fetch) -> list[Finding]:
     held = once_held(corpus, fetch.tasks())
     if not held:
         return []
-    said = first_of(f"{task!r} ({held[task].digest[:12]})" for task in sorted(held))
+    said = first_few(f"{task!r} ({held[task].digest[:12]})" for task in sorted(held))
     number = numbered(len(held), "task")
     message = f"{number} of its rows {'was' if len(held) == 1 else 'were'} in a set that was frozen before: {said}"
     return [finding("export-once-evaluation", manifests.NAME, message)]

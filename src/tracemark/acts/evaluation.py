@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tracemark.acts.attempts import attempts_of
 from tracemark.acts.corpus import Corpus
 from tracemark.exporters.evaluation import for_evaluation, qualified
-from tracemark.findings import Finding, finding, numbered
+from tracemark.findings import Finding, finding
 from tracemark.gates.cell import (
     SCORED,
     Attempt,
@@ -38,8 +38,7 @@ from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State
 from tracemark.store.state import harness_named, of_harness
 from tracemark.store.store import Store
-
-_SHOWN = 5
+from tracemark.words import first_few, numbered
 
 _UNNAMED = "of no named model or revision"
 _REVISED = "of another revision, and the name alone means those of none here"
@@ -276,7 +275,7 @@ class Evaluations:
         """Note the attempts whose steps name another model than was recorded; who is right, nobody here can tell."""
         shown = shown_in(made)
         if shown is not None:
-            names = ", ".join(map(repr, shown.names[:_SHOWN])) + (", …" if len(shown.names) > _SHOWN else "")
+            names = first_few(map(repr, shown.names))
             name = self._corpus.name_of(fingerprint) or fingerprint
             message = (
                 f"{shown.steps} of {shown.of} steps of {numbered(shown.traces, 'evaluation trace')} name another model "
@@ -296,7 +295,7 @@ class Evaluations:
         name = self._corpus.name_of(fingerprint) or fingerprint
         for reason, code in LEFT_OUT.items():
             if traces := left.get(reason):
-                shown = ", ".join(trace[:12] for trace in traces[:_SHOWN]) + (", …" if len(traces) > _SHOWN else "")
+                shown = first_few(trace[:12] for trace in traces)
                 message = f"evaluation traces that are not counted, since they are {reason}: {len(traces)} ({shown})"
                 hint = f"tracemark audit {traces[0][:12]} shows why"
                 self.findings.append(finding(code, f"{name} with {model.label}", message, hint))

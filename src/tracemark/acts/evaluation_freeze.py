@@ -14,8 +14,8 @@ from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation_set import evidence_of, released
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError, UsageError
-from tracemark.exporters.evaluation import composed, first_of, qualified, unmatched
-from tracemark.findings import Finding, Report, finding, numbered
+from tracemark.exporters.evaluation import composed, qualified, unmatched
+from tracemark.findings import Finding, Report, finding
 from tracemark.gates.same_set import not_one_to_one
 from tracemark.gates.terms import meanings
 from tracemark.ledger import chain
@@ -24,6 +24,7 @@ from tracemark.ledger.state import evaluation_digest
 from tracemark.model.decision import Kind
 from tracemark.store.disputes import stored_tasks
 from tracemark.store.layout import Layout
+from tracemark.words import first_few, numbered
 
 
 @dataclass(frozen=True)
@@ -117,19 +118,21 @@ def freeze_notes(
         yield finding("evaluation-domain", where, f"{''.join(_apart(bare, len(meant)))}; gates refuse none of them")
     if seen := sorted({task for tasks in meant.values() for task in tasks}):
         number = "runs of one task" if len(seen) == 1 else f"runs of {len(seen)} tasks"
-        message = f"{number} of the set are stored already, so their results could be seen: {first_of(map(repr, seen))}"
+        message = (
+            f"{number} of the set are stored already, so their results could be seen: {first_few(map(repr, seen))}"
+        )
         yield finding("evaluation-seen", where, message)
 
 
 def _apart(bare: Mapping[str, tuple[str, ...]], of: int) -> Iterator[str]:
     """Yield in words which ids mean tasks that have a domain which the id has not, or the other way round."""
     if bare:
-        each = (f"{listed!r} means {first_of(map(repr, tasks))}" for listed, tasks in bare.items())
-        yield f"{len(bare)} of {of} ids and their stored tasks have not the same domain ({first_of(each)})"
+        each = (f"{listed!r} means {first_few(map(repr, tasks))}" for listed, tasks in bare.items())
+        yield f"{len(bare)} of {of} ids and their stored tasks have not the same domain ({first_few(each)})"
 
 
 def _doubled(doubled: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """Yield in words which tasks several ids mean."""
     if doubled:
-        each = (f"{task!r} is meant by {first_of(map(repr, listed))}" for task, listed in doubled.items())
-        yield f"{numbered(len(doubled), 'stored task')} of several ids ({first_of(each)})"
+        each = (f"{task!r} is meant by {first_few(map(repr, listed))}" for task, listed in doubled.items())
+        yield f"{numbered(len(doubled), 'stored task')} of several ids ({first_few(each)})"

@@ -17,12 +17,13 @@ from collections.abc import Iterable, Iterator
 
 from tracemark.acts.corpus import Corpus
 from tracemark.errors import ExportRefusedError
-from tracemark.exporters.evaluation import first_of, for_evaluation, outside, qualified
-from tracemark.findings import Finding, finding, numbered
+from tracemark.exporters.evaluation import for_evaluation, outside, qualified
+from tracemark.findings import Finding, finding
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.params import NAME
 from tracemark.ledger.state import evaluation_digest, ids_of
 from tracemark.model.decision import Kind
+from tracemark.words import first_few, numbered
 
 CHANGED = "evaluation-changed"
 """Code of the findings that the set is another one than was frozen."""
@@ -107,7 +108,7 @@ def released(corpus: Corpus, stored: Iterable[tuple[str | None, str | None]]) ->
         return []
     number = f"{numbered(len(free), 'id')} of the set before"
     verb = "keeps" if len(free) == 1 else "keep"
-    message = f"{number} {verb} no task out of training from now on: {first_of(map(repr, free))}"
+    message = f"{number} {verb} no task out of training from now on: {first_few(map(repr, free))}"
     return [finding("evaluation-released", _TASKS, message)]
 
 
@@ -161,4 +162,4 @@ def _difference(freezes: Iterable[Entry], evaluation: frozenset[str]) -> str:
     if ids is None:
         return "which tasks were taken out is not known, since the freeze names only their number"
     apart = (("taken out", ids - evaluation), ("added", evaluation - ids))
-    return "; ".join(f"{len(names)} {verb}: {first_of(map(repr, sorted(names)))}" for verb, names in apart if names)
+    return "; ".join(f"{len(names)} {verb}: {first_few(map(repr, sorted(names)))}" for verb, names in apart if names)

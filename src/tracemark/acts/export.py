@@ -44,6 +44,7 @@ from tracemark.model.export import Equivalence, File, Manifest
 from tracemark.store.segment import Location
 from tracemark.store.selection import Batch
 from tracemark.store.store import Store
+from tracemark.words import first_few
 
 KIND = f"exports.{sft_rows.NAME}"
 """Kind of the annotation that records an export in the store."""
@@ -346,9 +347,10 @@ def _require_export_folder(out: Path) -> None:
         raise UsageError("not a folder", where=str(out), hint="name a new folder")
     others = folders.strangers(out)
     if others:
-        shown = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
         raise UsageError(
-            f"the folder holds what is no part of an export: {shown}", where=str(out), hint="name a new folder"
+            f"the folder holds what is no part of an export: {first_few(others)}",
+            where=str(out),
+            hint="name a new folder",
         )
 
 

@@ -24,6 +24,7 @@ from tracemark.durable import make_folder
 from tracemark.errors import UsageError
 from tracemark.exporters.manifest import states_format
 from tracemark.model.failure_log import FORMAT, FailureLog
+from tracemark.words import first_few
 
 NAME = "manifest.json"
 """The manifest's file name."""
@@ -43,7 +44,6 @@ ROWS = (FAILURES, *sorted(set(FILES.values()) - {FAILURES}))
 _OF_A_LOG = "|".join([*map(re.escape, (OVERVIEW, *ROWS)), rf"{CLUSTERS}/[0-9a-f]{{64}}\.json"])
 _OWN = re.compile(rf"{re.escape(NAME)}|(?:{CANDIDATES}/[0-9a-f]{{16}}/)?(?:{_OF_A_LOG})")
 _FOLDER = re.compile(rf"(?:{CANDIDATES}(?:/[0-9a-f]{{16}}(?:/{CLUSTERS})?)?|{CLUSTERS})")
-_SHOWN = 5
 _FIXED = (errno.EBUSY, errno.EXDEV)
 
 
@@ -76,7 +76,7 @@ def require_own(out: Path) -> None:
         raise UsageError(message, where=str(out), hint="run it elsewhere: its place would be gone")
     others = strangers(out)
     if others:
-        message = f"the folder holds what is no part of a failure log: {_few(others)}"
+        message = f"the folder holds what is no part of a failure log: {first_few(others)}"
         raise UsageError(message, where=str(out), hint="name a new folder")
 
 
@@ -124,8 +124,9 @@ def put(staged: Path, out: Path, manifest: FailureLog) -> None:
     if kept:
         found = sorted({name for folder in kept for name in _kept(folder)})
         names = ", ".join(sorted(folder.name for folder in kept))
+        message = "the log is in its place, but something else came into the folder while one was put there"
         raise UsageError(
-            f"the log is in its place, but something else came into the folder while one was put there: {_few(found)}",
+            f"{message}: {first_few(found)}",
             where=str(out),
             hint=f"nothing of it was removed: it is in {names}, beside the log, with the earlier one",
         )
@@ -163,7 +164,3 @@ def _works_in(folder: Path) -> bool:
         return Path.cwd().is_relative_to(os.path.realpath(folder))
     except FileNotFoundError:
         return False
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

@@ -30,9 +30,9 @@ from tracemark.harness.names import NO_HARNESS
 from tracemark.store.reading import SHORTEST_PREFIX
 from tracemark.store.selection import Selection
 from tracemark.store.store import Store
+from tracemark.words import first_few
 
 _ID = re.compile(rf"[0-9a-f]{{{SHORTEST_PREFIX},64}}")
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def find(clusters: Iterable[Cluster], name: str) -> Cluster:
     if not found:
         raise UnknownNameError(f"no cluster has an id that begins with {name}", hint=hint)
     if len(found) > 1:
-        listed = ", ".join(cluster.id[:20] for cluster in found[:_SHOWN])
+        listed = first_few(cluster.id[:20] for cluster in found)
         raise UsageError(f"more than one cluster id begins with {name}: {listed}", hint="give more digits")
     return found[0]
 

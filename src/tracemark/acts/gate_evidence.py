@@ -25,6 +25,7 @@ from tracemark.model.decision import GateEvidence, Kind
 from tracemark.model.gate import GateReport
 from tracemark.store.disputes import stored_records
 from tracemark.store.layout import Layout
+from tracemark.words import first_few
 
 JUDGED = (Kind.INSTALL, Kind.REJECT)
 """Kinds of decisions that a gate made."""
@@ -142,8 +143,7 @@ def _lost(entry: Entry, traces: Iterable[str], stored: Mapping[str, bool] | None
     found = []
     for names, what in ((gone, "are not stored"), (barred, "were retracted since")):
         if names:
-            shown = ", ".join(name[:12] for name in names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-            said = f"rests on traces that {what}: {len(names)} ({shown})"
+            said = f"rests on traces that {what}: {len(names)} ({first_few((name[:12] for name in names), _SHOWN)})"
             message = f"{_called(entry)} {said}"
             found.append(finding("evidence-gone", entry.place, message))
     return found

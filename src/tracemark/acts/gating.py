@@ -29,7 +29,7 @@ from tracemark.acts.pulled import require_pulled
 from tracemark.durable import make_folder, write_atomic
 from tracemark.errors import ExportRefusedError, UsageError
 from tracemark.exporters.evaluation import unmatched
-from tracemark.findings import Finding, Report, numbered
+from tracemark.findings import Finding, Report
 from tracemark.gates.attribution import Four, attribute
 from tracemark.gates.compare import Comparison, compare
 from tracemark.gates.refusal import Reason, Refusal, Sides
@@ -39,6 +39,7 @@ from tracemark.ledger.state import evaluation_digest
 from tracemark.model.attribution import ATTRIBUTION_FORMAT, AttributionReport
 from tracemark.model.gate import FORMAT, GateReport
 from tracemark.store.store import Store
+from tracemark.words import numbered
 
 EXAMPLE = "reports/gates/NAME.json"
 """Where a report may be written, for hints."""

@@ -41,6 +41,7 @@ from tracemark.model.interchange import FORMS, Counted, Interchange, Left, Selec
 from tracemark.store.selection import Batch, Decisions, Selection, State, batches
 from tracemark.store.state import Statement, of_harness
 from tracemark.store.store import Store
+from tracemark.words import first_few
 
 _CHUNK = 2**20
 
@@ -297,8 +298,7 @@ def _require_folder(out: Path) -> None:
         raise UsageError("not a folder", where=str(out), hint="name a new folder")
     others = folders.strangers(out)
     if others:
-        shown = ", ".join(others[:5]) + (", …" if len(others) > 5 else "")
-        message = f"the folder holds what is no part of an interchange export: {shown}"
+        message = f"the folder holds what is no part of an interchange export: {first_few(others)}"
         raise UsageError(message, where=str(out), hint="name a new folder")
 
 

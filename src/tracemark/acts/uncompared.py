@@ -13,6 +13,7 @@ from tracemark.errors import ExportRefusedError, IntegrityError
 from tracemark.findings import Finding, finding
 from tracemark.store.layout import Layout
 from tracemark.store.store import Store
+from tracemark.words import first_few
 
 _MEANWHILE = "the snapshot was stored while the harnesses were read"
 _AGAIN = "put that harness version into {versions}/ again"
@@ -45,7 +46,7 @@ def require_compared(corpus: Corpus, store: Store) -> None:
     damaged = [one for one in found if one.where.startswith("traces/") and one.message != _MEANWHILE]
     chosen = (damaged or found)[0]
     others = [problem.where for problem in found if problem is not chosen]
-    more = f" (so it is with {', '.join(others[:3])}{', …' if len(others) > 3 else ''})" if others else ""
+    more = f" (so it is with {first_few(others, 3)})" if others else ""
     message = f"a harness cannot be compared, and may fit the same traces: {chosen.message}{more}"
     raise (IntegrityError if damaged else ExportRefusedError)(message, where=chosen.where, hint=chosen.hint)
 

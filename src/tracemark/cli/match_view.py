@@ -8,6 +8,7 @@ from typing import Any, TextIO
 from tracemark.cli.layout import brief, write_rows
 from tracemark.findings import Report
 from tracemark.hidden import visible
+from tracemark.words import first_few, numbered
 
 _SHOWN = 20
 _DIGEST = 12
@@ -17,7 +18,7 @@ _PARTS = 4
 def write_match(report: Report, stream: TextIO) -> None:
     """Write what `harness match` found: the harnesses that fit, those that are ruled out and by what, other groups."""
     found: dict[str, Any] = dict(report.as_json())
-    stream.write(f"{brief(found['target'])}: {_counted(found['traces'], 'trace')}\n")
+    stream.write(f"{brief(found['target'])}: {numbered(found['traces'], 'trace')}\n")
     stream.writelines(f"  {component}: {_parts(parts)}\n" for component, parts in found["known"].items())
     fitting = [row for row in found["harnesses"] if row["fits"]]
     stream.write("\nfits:\n")
@@ -40,7 +41,7 @@ def write_harnesses(rows: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
     if observed:
         stream.write(("\n" if declared else "") + "observed, of traces under no harness:\n")
         for row in observed[:_SHOWN]:
-            stream.write(f"  {row['name']}  {_counted(row['traces'], 'trace')}, {visible(', '.join(row['formats']))}\n")
+            stream.write(f"  {row['name']}  {numbered(row['traces'], 'trace')}, {visible(', '.join(row['formats']))}\n")
             about = {name: row[name] for name in ("agent", "domain", "label") if row.get(name)}
             told = "".join(f", {name} {visible(value)}" for name, value in about.items())
             stream.write(f"    first: trace {row['trace'][:_DIGEST]}{told}\n")
@@ -60,7 +61,7 @@ def _write_excluded(rows: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
         for one in row["excluded_by"][:_SHOWN]:
             place = f"step {one['step']}: " if "step" in one else ""
             by = f"{one['component']}/{visible(one['part'])}"
-            stream.write(f"    by {by} in {_counted(one['traces'], 'trace')}: {place}{visible(one['text'])}\n")
+            stream.write(f"    by {by} in {numbered(one['traces'], 'trace')}: {place}{visible(one['text'])}\n")
         if len(row["excluded_by"]) > _SHOWN:
             stream.write(f"    … and by {len(row['excluded_by']) - _SHOWN} more parts; --output json lists all\n")
 
@@ -71,13 +72,12 @@ def _write_groups(groups: Sequence[Mapping[str, Any]], stream: TextIO) -> None:
     stream.write("\nother observed groups:\n")
     others = [group for group in groups if group["parts"]]
     for group in others[:_SHOWN]:
-        more = f" and {len(group['parts']) - _PARTS} more" if len(group["parts"]) > _PARTS else ""
-        parts = ", ".join(map(visible, group["parts"][:_PARTS])) + more
-        stream.write(f"  {group['name']} ({_counted(group['traces'], 'trace')}): another harness, by {parts}\n")
+        parts = first_few(map(visible, group["parts"]), _PARTS)
+        stream.write(f"  {group['name']} ({numbered(group['traces'], 'trace')}): another harness, by {parts}\n")
     if len(others) > _SHOWN:
         stream.write(f"  … and {len(others) - _SHOWN} more; --output json lists all\n")
     if len(others) < len(groups):
-        rest = _counted(len(groups) - len(others), "group")
+        rest = numbered(len(groups) - len(others), "group")
         stream.write(f"  of {rest} it cannot be told: nothing that both show differs\n")
 
 
@@ -92,7 +92,3 @@ def _parts(parts: Mapping[str, str]) -> str:
         return f"{len(parts)} parts ({', '.join(forms)})"
     pairs = ((name, *text.partition(" ")[::2]) for name, text in parts.items())
     return ", ".join(f"{visible(name)} {form} {digest[:_DIGEST]}" for name, form, digest in pairs)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tracemark.acts.planning import PlanReport
-from tracemark.findings import numbered
 from tracemark.hidden import visible
+from tracemark.words import numbered
 
 _ROUNDED = 0.001
 """To what expected rows are rounded."""

@@ -11,11 +11,10 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
-from itertools import islice
 
 from tracemark.findings import Finding, finding
+from tracemark.words import first_few
 
-_SHOWN = 5
 _SHORTEST = 4
 _LONGEST = 200
 _DASHES = frozenset("_\N{MINUS SIGN}")
@@ -78,20 +77,14 @@ def unmatched(
         near = _near(lost, everywhere)
         code = "evaluation-misspelt" if near else "evaluation-unmatched"
         message = (
-            f"{len(lost)} of {len(evaluation)} ids are the task of no stored trace: {first_of(_described(lost, near))}"
+            f"{len(lost)} of {len(evaluation)} ids are the task of no stored trace: {first_few(_described(lost, near))}"
         )
         found.append(finding(code, where, message))
     alike = sorted(_let_through(evaluation, known, evaluation.difference(lost)))
     if alike:
-        message = f"stored tasks are nearly one of the ids and are not kept out: {first_of(map(repr, alike))}"
+        message = f"stored tasks are nearly one of the ids and are not kept out: {first_few(map(repr, alike))}"
         found.append(finding("evaluation-misspelt", where, message))
     return found
-
-
-def first_of(texts: Iterable[str]) -> str:
-    """Return the first of some texts, and whether there are more."""
-    shown = list(islice(texts, _SHOWN + 1))
-    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "")
 
 
 def _let_through(

@@ -19,10 +19,10 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import chain
 
-from tracemark.findings import numbered
 from tracemark.gates.cell import SCORED, Attempt, Cell, TaskTally
 from tracemark.gates.refusal import Cells, Reason, Refusal, Rerun, digits, named, tasks_in, tasks_of
 from tracemark.gates.terms import Terms, meanings
+from tracemark.words import numbered
 
 _NOTHING = TaskTally(0, 0, (), 0, ())
 

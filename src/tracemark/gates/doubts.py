@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tracemark.findings import numbered
 from tracemark.gates.cell import SCORED
 from tracemark.gates.refusal import named
 from tracemark.model.gate import Evaluated, FiguresOf
+from tracemark.words import numbered
 
 NO_VERSION = "(no version)"
 """The version of a grader of which none is recorded."""

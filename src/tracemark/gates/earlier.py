@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracemark import digest
-from tracemark.findings import numbered
 from tracemark.gates.cell import SCORED, Cell
 from tracemark.gates.compare import Comparison
 from tracemark.model.gate import Evaluated, GateReport, NoiseOf, RepeatedOf, RetractedAttempts
+from tracemark.words import numbered
 
 _CALLED = {"success": ("success", "successes"), "failure": ("failure", "failures"), "error": ("error", "errors")}
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from tracemark.findings import numbered
 from tracemark.gates.cell import SCORED, WORDS, Attempt, Cell, differing
 from tracemark.gates.refusal import Cells, Reason, Refusal, digits, named, tasks_of, traces_of
 from tracemark.gates.terms import Half, Terms
+from tracemark.words import numbered
 
 _SHOWN = 5
 _SHORT = len("tm1:") + 12

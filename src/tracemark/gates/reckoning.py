@@ -17,6 +17,7 @@ from decimal import Decimal
 
 from tracemark.gates.terms import LEVEL
 from tracemark.model.gate import Evaluated, FigureOf, FiguresOf, GateReport, MeasuredOf
+from tracemark.words import first_few
 
 _CLOSE = 1e-9
 """Relative difference up to which two figures are one: sums are rounded once, and means of them again."""
@@ -59,9 +60,9 @@ def _of_tasks(told: MeasuredOf) -> Iterator[str]:
             or (one.after - one.before) * sign <= 0
         ]
         if wrong:
-            first_of, more = wrong[0], f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-            said = f"{first_of.task!r}, from {first_of.before} to {first_of.after} of {told.attempts} successes{more}"
-            yield f"it counts as {word} what did not go {word}: {said}"
+            of = f"of {told.attempts} successes"
+            each = (f"{one.task!r}, from {one.before} to {one.after} {of}" for one in wrong)
+            yield f"it counts as {word} what did not go {word}: {first_few(each, 1)}"
     names = [change.task for change in (*told.ups, *told.downs)]
     if len(names) != len(set(names)):
         yield "it counts a task twice"

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tracemark.gates.cell import Attempt, Cell
+from tracemark.words import first_few
 
-_SHOWN = 5
 _DIGITS = 12
 
 Cells = Mapping[str, Cell]
@@ -88,16 +88,12 @@ class Sides(NamedTuple):
 
 def named(tasks: Collection[str]) -> str:
     """Return the first few of some tasks, and how many more there are."""
-    return _few([repr(task) for task in sorted(tasks)])
+    return first_few(map(repr, sorted(tasks)))
 
 
 def digits(traces: Collection[str]) -> str:
     """Return the first few of some traces by the beginning of their ids, and how many more there are."""
-    return _few([trace[:_DIGITS] for trace in sorted(traces)])
-
-
-def _few(texts: list[str]) -> str:
-    return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
+    return first_few(trace[:_DIGITS] for trace in sorted(traces))
 
 
 def tasks_of(attempts: Iterable[Attempt]) -> tuple[str, ...]:

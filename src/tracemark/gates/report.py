@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tracemark import digest
-from tracemark.findings import numbered
 from tracemark.gates.attribution import METHOD, Attribution, Effect
 from tracemark.gates.cell import SCORED, WORDS, Cell, Model, shown_in
 from tracemark.gates.compare import Change, Comparison, Figures, Measured, evidence
@@ -41,6 +40,7 @@ from tracemark.model.gate import (
 )
 from tracemark.stats.cost import SCOPE
 from tracemark.stats.passing import Figure
+from tracemark.words import first_few, numbered
 
 NOISE_METHOD = "exact, by convolution over tasks of two draws from the incumbent's own rates"
 """How the noise floor of a report was computed."""
@@ -343,8 +343,7 @@ def _rest(report: GateReport) -> Iterator[str]:
     yield f"cost per success before and after: {_shown(before.cost_per_success)} and {_shown(after.cost_per_success)}"
     for title, changes in (("up", measured.ups), ("down", measured.downs)):
         if changes:
-            listed = ", ".join(f"{one.task!r} {one.before} to {one.after}" for one in changes[:_SHOWN])
-            listed += f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+            listed = first_few((f"{one.task!r} {one.before} to {one.after}" for one in changes), _SHOWN)
             yield f"{title}, in successes of {measured.attempts}: {listed}"
     yield from _notes(report)
 

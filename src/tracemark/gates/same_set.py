@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from tracemark.findings import numbered
 from tracemark.gates.refusal import Cells, Reason, Refusal, named, tasks_in
 from tracemark.gates.terms import Terms, meanings
+from tracemark.words import numbered
 
 _SHOWN = 5
 _DIGITS = 12

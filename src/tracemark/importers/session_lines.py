@@ -23,6 +23,7 @@ from tracemark.findings import Finding, finding
 from tracemark.importers.base import Document, Record
 from tracemark.importers.documents import documents
 from tracemark.importers.head import SPACE, Head
+from tracemark.words import first_few
 
 UNREAD = "line-unread"
 """Code of the finding of a session some of whose lines could not be read."""
@@ -73,11 +74,10 @@ class Lines:
         if not self.unread:
             return [], []
         unread = sorted(self.unread)
-        shown = ", ".join(f"{one.number} ({one.reason})" for one in unread[:_SHOWN])
-        more = f" and {len(unread) - _SHOWN} more" if len(unread) > _SHOWN else ""
+        shown = first_few((f"{one.number} ({one.reason})" for one in unread), _SHOWN)
         return (
-            [f"lines that are no record, left out: {shown}{more}"],
-            [finding(UNREAD, where, f"{len(unread)} of its lines are no record: {shown}{more}")],
+            [f"lines that are no record, left out: {shown}"],
+            [finding(UNREAD, where, f"{len(unread)} of its lines are no record: {shown}")],
         )
 
 

@@ -22,12 +22,13 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from tracemark import digest
-from tracemark.findings import Finding, numbered
+from tracemark.findings import Finding
 from tracemark.ledger.chain import Chain
 from tracemark.ledger.descent import Past, disagreement
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import accepted_pair
 from tracemark.model.decision import FreezeEvidence, Kind
+from tracemark.words import first_few, numbered
 
 _SHOWN = 5
 _DIGITS = 12
@@ -197,10 +198,7 @@ def _set(freeze: Entry, apart: list[str]) -> str:
     subject = freeze.decision.subject
     count = subject["count"]
     said = f"{numbered(count, 'task')} ({subject['tasks'][:_DIGITS]})"
-    if not apart:
-        return said
-    more = f" and {len(apart) - _SHOWN} more" if len(apart) > _SHOWN else ""
-    return f"{said}, {', '.join(map(repr, apart[:_SHOWN]))}{more} among them"
+    return f"{said}, {first_few(map(repr, apart), _SHOWN)} among them" if apart else said
 
 
 def _stamps(chain: Chain, past: Past) -> tuple[dict[str, str | None], dict[str, frozenset[str | None]], list[Finding]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tracemark.errors import UsageError
+from tracemark.words import first_few
 
 NOTHING = "nothing was measured"
 """Why a figure about no task, or about a task without an attempt, is withheld."""
@@ -89,7 +90,7 @@ def require_equal(counts: Mapping[str, Counts]) -> str | None:
         tasks.setdefault(counts[task].attempts, []).append(task)
     if len(tasks) < 2:
         return None
-    groups = (f"{attempts} at {_named(tasks[attempts])}" for attempts in sorted(tasks))
+    groups = (f"{attempts} at {first_few(map(repr, tasks[attempts]), _NAMED)}" for attempts in sorted(tasks))
     return "run counts differ between tasks: " + "; ".join(groups)
 
 
@@ -143,9 +144,3 @@ def require_draws(k: int) -> None:
 
 def _place(task: str | None) -> str | None:
     return None if task is None else f"task {task!r}"
-
-
-def _named(tasks: list[str]) -> str:
-    names = ", ".join(repr(task) for task in tasks[:_NAMED])
-    more = len(tasks) - _NAMED
-    return f"{names} and {more} more" if more > 0 else names

@@ -25,12 +25,13 @@ from tracemark import digest, engine
 from tracemark.digest import JSON
 from tracemark.durable import is_there, read_regular
 from tracemark.errors import IntegrityError, TracemarkError, UsageError
-from tracemark.findings import Finding, finding, numbered
+from tracemark.findings import Finding, finding
 from tracemark.store.asked import Asked
 from tracemark.store.catalogue import Reader
 from tracemark.store.examine import Examined, FileJob, Witness, examine, reason_of
 from tracemark.store.layout import WHEN_WHOLE, Layout, located
 from tracemark.store.statements import left_aside, untrue_apart
+from tracemark.words import first_few, numbered
 
 _SHOWN = 20
 _OF_ROWS = ("catalogue-differs", "stored-not-indexed", "file-damaged", "folder-unreadable")
@@ -209,8 +210,9 @@ def _compare_states(catalogue: Reader, layout: Layout) -> tuple[list[Finding], i
     found = [one for one in left_aside(unread) if is_there(layout.root / one.where)]
     wrong = [*catalogue.misplaced(), *differing]
     if wrong:
-        message = f"the present state of {len(wrong)} traces is not what their statements give: {wrong[0].hex()}"
-        found.append(finding("catalogue-differs", layout.catalogue.name, message + (", …" if len(wrong) > 1 else "")))
+        shown = first_few((one.hex() for one in wrong), 1)
+        message = f"the present state of {numbered(len(wrong), 'trace')} is not what their statements give: {shown}"
+        found.append(finding("catalogue-differs", layout.catalogue.name, message))
     return found, len(wrong) + len(unread)
 
 

@@ -18,6 +18,7 @@ from tracemark.store.layout import Layout
 from tracemark.store.selection import DIVIDED, Decisions, Excludes
 from tracemark.store.state import of_harness
 from tracemark.store.statements import restated_apart
+from tracemark.words import first_few
 
 _BATCH = 256
 
@@ -87,7 +88,8 @@ def check_disputes(layout: Layout, decisions: Decisions) -> list[Finding]:
     if number == 1:
         return [finding("contested", f"trace {first[:12]}", message, settling(first[:12], disputed_by_any))]
     hint = f"tracemark traces list flags each; {settling('TRACE', disputed_by_any)}"
-    return [finding("contested", f"trace {first[:12]}, …", message, hint)]
+    where = first_few((trace[:12] for trace, _ in found), 1)
+    return [finding("contested", f"trace {where}", message, hint)]
 
 
 def _undecided(catalogue: Reader, layout: Layout, decisions: Decisions) -> list[tuple[str, list[str]]]:

@@ -26,11 +26,11 @@ from tracemark.store.segment import Location, read_line, read_lines
 from tracemark.store.selection import Batch, Decisions, Selection, State
 from tracemark.store.state import Statement
 from tracemark.store.statements import left_aside, refresh, statements, untrue
+from tracemark.words import first_few
 
 SHORTEST_PREFIX = 6
 """How many hexadecimal digits of an id must be given at least."""
 
-_SHOWN = 5
 _NOTHING = Decisions()
 
 
@@ -104,12 +104,13 @@ class Reading:
                 hint="tracemark traces list",
             )
         low, high = (bytes.fromhex(prefix.ljust(64, end)) for end in "0f")
-        found = [identity.hex() for identity in self.catalogue.between(low, high, _SHOWN + 1)]
+        found = [identity.hex() for identity in self.catalogue.between(low, high)]
         if not found:
             raise UnknownNameError(f"no trace has an id that begins with {prefix}", hint="tracemark traces list")
         if len(found) > 1:
-            shown = ", ".join(found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
-            raise UsageError(f"more than one trace id begins with {prefix}: {shown}", hint="give more digits")
+            raise UsageError(
+                f"more than one trace id begins with {prefix}: {first_few(found)}", hint="give more digits"
+            )
         return found[0]
 
     def get(self, trace_id: str) -> bytes:

@@ -20,6 +20,7 @@ from tracemark.store.layout import Layout, located
 from tracemark.store.row import HEAD_FIELDS, TraceRow, head_of, head_values, shown_of
 from tracemark.store.segment import read_lines
 from tracemark.store.state import Joined, Statement, in_force, join, of_harness
+from tracemark.words import first_few
 
 _BATCH = 256
 _STAMP_FIELDS = ("fingerprint", "harness", "evidence", "corroborated", "contradicted")
@@ -87,8 +88,8 @@ def left_aside(unread: Mapping[bytes, IntegrityError]) -> list[Finding]:
 
 
 def _counted(ids: Sequence[bytes]) -> str:
-    shown = f"trace {ids[0].hex()[:12]}"
-    return shown if len(ids) == 1 else f"{len(ids)} traces ({shown}, …)"
+    shown = first_few((one.hex()[:12] for one in ids), 1)
+    return f"trace {shown}" if len(ids) == 1 else f"{len(ids)} traces ({shown})"
 
 
 def untrue(catalogue: Reader, layout: Layout, ids: Collection[bytes]) -> list[bytes]:

@@ -185,10 +185,10 @@ class Reader(Contents):
         """Yield each of `ids` that is superseded with each trace that supersedes it."""
         yield from self._where_ids("SELECT DISTINCT old, new FROM replaced WHERE old IN", ids)
 
-    def between(self, low: bytes, high: bytes, limit: int) -> list[bytes]:
-        """Return at most `limit` ids from `low` to `high`, both included, sorted."""
-        query = "SELECT id FROM traces WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ?"
-        return [row[0] for row in self._db.execute(query, (low, high, limit))]
+    def between(self, low: bytes, high: bytes) -> list[bytes]:
+        """Return the ids from `low` to `high`, both included, sorted."""
+        query = "SELECT id FROM traces WHERE id BETWEEN ? AND ? ORDER BY id"
+        return [row[0] for row in self._db.execute(query, (low, high))]
 
     def select(
         self,
