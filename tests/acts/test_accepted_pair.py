@@ -6,13 +6,14 @@ import json
 
 import pytest
 
-from tracemark.acts import accepted_pair, health
+from tracemark.acts import accepted_pair, decisions, health
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.cli.main import run as tracemark
 from tracemark.durable import CrashPoint
 from tracemark.errors import NegativeAnswerError, UnknownNameError, UsageError
 from tracemark.findings import Severity
 from tracemark.ledger import chain
+from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, Shop
 from .evaluated import ALL, Bench
@@ -60,6 +61,22 @@ def test_a_name_without_an_evaluation_or_with_several_revisions_is_accepted_and_
     (told,) = accepted_pair.accept_model(bench.root, "q", "new", CLOCK).findings
     assert (told.code, told.message) == ("model-revisions", "its evaluation traces are of several revisions: q@1, q@2")
     assert accepted_pair.accept_model(bench.root, "q@2", "that one", CLOCK).findings == ()
+
+
+def test_a_label_that_traces_part_in_two_ways_is_refused_until_one_of_these_is_retracted(bench: Bench) -> None:
+    bench.evaluate("desk_a", "tiny@1", ALL)
+    bench.evaluate("desk_a", "tiny", ALL, called={"name": "tiny@1"}, said="Done.")
+    before = kinds(bench)
+    with pytest.raises(UsageError, match=r"name 'tiny', revision '1' .*; name 'tiny@1', no revision ") as refused:
+        accepted_pair.accept_model(bench.root, "tiny@1", "new", CLOCK)
+    assert "tracemark retract TRACE" in str(refused.value.hint)
+    assert (kinds(bench), Corpus(bench.root).params.accepted.model) == (before, "m@1")
+    with open_store(bench.root) as store:
+        named = [state.trace_id for state in store.select(Selection()) if state.row.model == "tiny@1"]
+    for trace in named:
+        decisions.retract(bench.root, trace, "the name holds the revision", CLOCK)
+    accepted = accepted_pair.accept_model(bench.root, "tiny@1", "new", CLOCK)
+    assert (accepted.model, accepted.members["name"], accepted.members["revision"]) == ("tiny@1", "tiny", "1")
 
 
 def test_a_model_that_is_accepted_already_gets_no_second_entry(bench: Bench) -> None:

@@ -17,11 +17,12 @@ from typing import Any
 
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.decisions import turn
-from tracemark.acts.evaluation import AskedModel, Evaluations, as_half, named_model
+from tracemark.acts.evaluation import AskedModel, Evaluations, as_half, named_model, why_left_out
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError, NoStoreError, TracemarkError, UnknownNameError, UsageError
 from tracemark.findings import Finding, Report, finding
 from tracemark.gates.cell import Model
+from tracemark.gates.refusal import digits
 from tracemark.harness.names import SHORTEST
 from tracemark.ledger import chain, params
 from tracemark.ledger.descent import Past
@@ -85,7 +86,7 @@ def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccep
         ParamsError: when params.yaml cannot be read or changed; then nothing is written.
         IntegrityError: when one of its evaluation traces is damaged; then nothing is written.
         IrregularFileError: when params.yaml or the ledger is a link out of the corpus; then nothing is written.
-        UsageError: when the reason or the name is empty.
+        UsageError: when the reason or the name is empty, or evaluation traces read the name in two ways.
         LedgerChainError: when the ledger does not verify.
     """
     chain.require_reason(reason)
@@ -113,12 +114,36 @@ def accept_model(root: Path, name: str, reason: str, clock: Clock) -> ModelAccep
 
 
 def _evaluated(corpus: Corpus, name: str) -> set[Model]:
-    """Return every model that a name means, as its evaluation traces name it."""
+    """Return every model that a name means, as its evaluation traces name it.
+
+    Raises:
+        UsageError: when these part the name in two ways: `a@1` is a model's name, and `a` one whose revision is `1`.
+    """
     try:
         with open_store(corpus.root) as store, store.unchanging():
-            return Evaluations(corpus, store).models(AskedModel(name))
+            evaluations, asked = Evaluations(corpus, store), AskedModel(name)
+            _require_one_reading(evaluations, asked)
+            return evaluations.models(asked)
     except NoStoreError:
         return set()
+
+
+def _require_one_reading(evaluations: Evaluations, asked: AskedModel) -> None:
+    readings: dict[str, tuple[str, list[str]]] = {}
+    for state in evaluations.states:
+        if why_left_out(state) is None and asked.means(state.row):
+            revision = f"revision {state.row.revision!r}" if state.row.revision else "no revision"
+            readings.setdefault(str(state.row.model), (revision, []))[1].append(state.trace_id)
+    if len(readings) > 1:
+        said = "; ".join(
+            f"name {model!r}, {revision} ({digits(traces)})" for model, (revision, traces) in sorted(readings.items())
+        )
+        raise UsageError(
+            f"evaluation traces read this as {len(readings)} models: {said}",
+            where=asked.label,
+            hint="retract the runs whose record names the model wrongly (tracemark retract TRACE --reason TEXT), and "
+            "accept it again; a record whose model has `name` and `revision` apart is read in one way",
+        )
 
 
 def _agreed(models: set[Model], name: str) -> Model:
@@ -213,7 +238,7 @@ def _told_back(corpus: Corpus, model: Any) -> list[Finding]:
         return _named_otherwise(name, model, _evaluated(corpus, name))
     except TracemarkError as error:
         # a pair that fails in use is gone back from at once, and not when the store is mended
-        message = f"what its evaluation traces name cannot be looked at: {error.message}"
+        message = f"what its evaluation traces name cannot be told: {error.message}"
         return [finding("model-unread", name, message, error.hint)]
 
 
