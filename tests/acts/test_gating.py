@@ -554,6 +554,26 @@ def test_a_candidate_without_evaluation_is_told_what_to_run(bench: Bench, capsys
     assert "run the evaluation set" in found["nothing-to-compare"]["hint"]
 
 
+def test_who_used_up_a_budget_failed_and_is_not_run_again(bench: Bench) -> None:
+    made = runs("desk_a", "m@3", ALL)
+    for one, termination in zip(made, ("max_steps", "context_length_exceeded", "rate limit exceeded"), strict=False):
+        one["extra"]["tracemark"]["outcome"] = {"status": "error", "termination": termination}
+    bench.store("desk_a", made)
+    answer = gating.gate_model(bench.root, "m@3")
+    (refused,) = answer.report["refusals"]
+    assert (refused["reason"], refused["message"].partition(" of 16")[0]) == (
+        "infrastructure-errors",
+        "the infrastructure ended 1 attempt",
+    )
+    (told,) = (one for one in answer.findings if one.code == "evaluation-exhausted")
+    assert told.message.startswith("attempts that ended at a budget of their own")
+    bench.store("desk_a", [run("e-1", "desk_a", "m@3", 0, "success", said="Again.")])
+    judged = gating.gate_model(bench.root, "m@3").report
+    assert judged["candidate"]["graders"] == ["shop 1"]
+    assert judged["candidate"]["statuses"] == {"error": 1, "failure": 2, "success": 14}
+    assert (judged["measured"]["n"], judged["measured"]["attempts"]) == (8, 2)
+
+
 # --- numbers at the edge
 
 

@@ -4,6 +4,8 @@ Invariants:
 - a trace's bytes are proved to give its id, and what the catalogue says of it is held against its line, before anything
   is believed;
 - what was stated later of a run (its model, its grader, its outcome) counts as what its line says does;
+- a run that used up a budget of its own failed, whoever calls that an error: were it made again as what the
+  infrastructure ended is, an agent could try until it is quick enough;
 - a cost that is not known is None, and never 0.
 """
 
@@ -19,6 +21,7 @@ from tracemark import digest
 from tracemark.errors import IntegrityError
 from tracemark.exporters.evaluation import qualified
 from tracemark.exporters.head import head_in, require_same
+from tracemark.failures.route import exhausted
 from tracemark.gates.cell import Attempt, Model, Shown
 from tracemark.store.row import storable, trajectory_of
 from tracemark.store.selection import State
@@ -69,19 +72,21 @@ def _attempt(
     if said is not None:
         joined = join(said)
         run, outcome = joined.run, joined.outcome
-    model = model_of(run)
+    model, status = model_of(run), state.row.status
+    ended = status == "error" and exhausted(outcome.get("termination"))
     return Attempt(
         trace=state.trace_id,
         task=str(qualified(state.row.task, state.row.domain)),
         # an empty text says nothing
         attempt=None if state.row.attempt == "" else state.row.attempt,
-        status=state.row.status,
+        status="failure" if ended else status,
         grader=_grader(outcome),
         cost=cost_of(value["trajectory"]),
         evidence=state.row.evidence,
         model=model,
         shown=shown_otherwise(value["trajectory"], model),
         fingerprint=same.get(state.row.fingerprint or "", state.row.fingerprint),
+        exhausted=ended,
     )
 
 

@@ -167,6 +167,7 @@ class Evaluations:
                 left[reason] = sorted({one.trace for one in before}.difference(one.trace for one in after))
         self._note(left, fingerprint, model)
         self._note_shown(attempts, fingerprint, model)
+        self._note_exhausted(attempts, fingerprint, model)
         harness = self._corpus.by_fingerprint.get(fingerprint)
         components = dict(harness.identity.components) if harness is not None else None
         pair = Pair(fingerprint, model.claimed or claimed(model.label, attempts))
@@ -282,6 +283,13 @@ class Evaluations:
                 f"than is recorded: {names}"
             )
             self.findings.append(finding("evaluation-model-unlike", f"{name} with {model.label}", message))
+
+    def _note_exhausted(self, made: Iterable[Attempt], fingerprint: str, model: AskedModel) -> None:
+        """Note the attempts that a recorder calls an error and that ended at a budget of their own."""
+        if ended := [one.trace for one in made if one.exhausted]:
+            name = self._corpus.name_of(fingerprint) or fingerprint
+            message = f"attempts that ended at a budget of their own, and so failed: {digits(ended)}"
+            self.findings.append(finding("evaluation-exhausted", f"{name} with {model.label}", message))
 
     def _note_replaced(self, cell: Cell, where: str) -> None:
         """Note the retracted attempts with a score in whose place others stand: whose were not liked was made again."""

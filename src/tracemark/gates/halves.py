@@ -149,7 +149,8 @@ def _strangers(cell: Cell, position: int, claimed: str | None) -> list[Attempt]:
 def _graders(cells: Cells) -> Iterator[Refusal]:
     found: dict[str, list[Attempt]] = {}
     for one in chain.from_iterable(cell.attempts for cell in cells.values()):
-        if one.status in SCORED:
+        # nobody has to judge what used up its budget
+        if one.status in SCORED and not (one.exhausted and one.grader is None):
             found.setdefault(one.task, []).append(one)
     several = {task: made for task, made in found.items() if len({one.grader for one in made}) > 1}
     if several:

@@ -121,7 +121,7 @@ def evaluated(cell: Cell, wanted: int | None = None, used: Collection[str] = ())
     graders = {
         f"{name} {version or NO_VERSION}" for name, version in filter(None, (one.grader for one in cell.attempts))
     }
-    if any(one.grader is None and one.status in SCORED for one in cell.attempts):
+    if any(one.grader is None and one.status in SCORED and not one.exhausted for one in cell.attempts):
         graders.add(UNRECORDED)
     # absent, and not null, where there is nothing to tell
     shown = shown_in(cell.attempts)
