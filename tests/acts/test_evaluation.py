@@ -156,7 +156,7 @@ def test_fresh_runs_of_an_equivalent_count_beside_the_own_that_installed_the_har
     equivalence.equivalent(bench.root, "desk_b", "desk_d", "a comment", CLOCK)
     made, left = cell(bench, "desk_b")
     assert {one.trace for one in made.attempts} == set(bench.traces("desk_d"))
-    assert left == {"those that installed the pair, and others were made since": "evaluation-set-aside"}
+    assert left == {"those that installed the pair, and it has other runs of the set's tasks": "evaluation-set-aside"}
 
 
 def test_runs_of_the_harness_that_may_be_of_the_model_are_named(bench: Bench) -> None:

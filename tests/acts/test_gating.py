@@ -545,13 +545,26 @@ def test_an_equivalent_brings_nothing_that_could_be_attributed(bench: Bench) -> 
     equivalence.equivalent(bench.root, "desk_a", "desk_c", "a comment", CLOCK)
     found = gating.gate_attribute(bench.root, "desk_c", "m@2").report["refusals"]
     assert "nothing-to-compare" in {one["reason"] for one in found}
-    assert any("one harness" in one["message"] for one in found)
+    (told,) = (one for one in found if "one harness" in one["message"] and "incumbent" in one["message"])
+    # nothing here is a candidate
+    assert told["hint"] == "name another harness"
 
 
 def test_a_candidate_without_evaluation_is_told_what_to_run(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     found = refusals(bench, capsys, "model", "--candidate", "nobody@7")
     assert "nobody@7" in found["nothing-to-compare"]["message"]
     assert "run the evaluation set" in found["nothing-to-compare"]["hint"]
+
+
+def test_of_what_was_never_run_only_what_is_claimed_differs(bench: Bench) -> None:
+    sampled = runs("desk_a", "m@3", ALL)
+    for one in sampled:
+        one["extra"]["tracemark"]["run"]["sampling"] = {"temperature": 0.5}
+    bench.store("desk_a", sampled)
+    accepted_pair.accept_model(bench.root, "m@3", "sampled", CLOCK)
+    assert gating.gate_model(bench.root, "m@4").report["changed"] == ["model revision"]
+    assert gating.gate_model(bench.root, "m@2").report["changed"] == ["model revision", "sampling"]
+    assert gating.gate_harness(bench.root, "desk_b").report["changed"] == ["prompt_templates"]
 
 
 def test_who_used_up_a_budget_failed_and_is_not_run_again(bench: Bench) -> None:

@@ -148,5 +148,5 @@ def test_an_attribution_says_which_cells_installed_their_pair(bench: Bench) -> N
     assert not any("reused" in one for one in cells[1:])
     told = [line for line in answer.said if "installed it" in line]
     assert told == [
-        "16 of 16 traces of the old pair are those that installed it, chosen because they were good: evaluate it anew"
+        "16 of 16 traces of the incumbent are those that installed it, chosen because they were good: evaluate it anew"
     ]

@@ -415,7 +415,7 @@ def test_an_attribution_tells_of_whom_nothing_is_recorded_that_judged() -> None:
     cells = four(cell(AFTER, 4, NEW, TUNED))
     assert not any("recorded" in line for line in attribution_words(attributed(attribute(cells, Terms(Half.MODEL)))))
     for grader, said in (
-        (None, "nobody is recorded to have judged attempts of the old pair, with the new harness, with the new model"),
+        (None, "nobody is recorded to have judged attempts of the incumbent, with the new harness, with the new model"),
         (("desk-checks", None), "graders of unrecorded version judged: whether they are the same is not known"),
     ):
         bare = Four(*(of([o._replace(grader=grader) for o in c.attempts], *c.pair) for c in cells))

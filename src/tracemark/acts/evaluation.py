@@ -34,6 +34,7 @@ from tracemark.gates.cell import (
 from tracemark.gates.earlier import counted
 from tracemark.gates.refusal import digits
 from tracemark.ledger.pair import installed_with
+from tracemark.model.label import parted
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State
 from tracemark.store.state import harness_named, of_harness
@@ -43,7 +44,7 @@ from tracemark.words import first_few, numbered
 _UNNAMED = "of no named model or revision"
 _REVISED = "of another revision, and the name alone means those of none here"
 _EQUIVALENT = "of a declared equivalent, and the harness has runs of its own"
-_SPENT = "those that installed the pair, and others were made since"
+_SPENT = "those that installed the pair, and it has other runs of the set's tasks"
 
 LEFT_OUT = {
     "retracted": "evaluation-set-aside",
@@ -373,8 +374,7 @@ def claimed(label: str, attempts: Iterable[Attempt]) -> Model:
 
 def named_model(label: str) -> Model:
     """Return the model that a label names where no trace tells where its revision begins: after the last `@`."""
-    name, at, revision = label.rpartition("@")
-    return Model(name, revision) if at and name and revision else Model(label)
+    return Model(*parted(label))
 
 
 def as_half(model: Model) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tracemark.gates.terms import Half, Terms
 from tracemark.words import numbered
 
 _SHOWN = 5
+_CLAIMED = ("name", "revision")
 _SHORT = len("tm1:") + 12
 
 
@@ -63,7 +64,11 @@ def changed(incumbent: Cell, candidate: Cell) -> tuple[str, ...]:
         components = []
     elif before and after:
         components = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
-    return (*components, *(WORDS[member] for member in differing(incumbent.model, candidate.model)))
+    members = differing(incumbent.model, candidate.model)
+    if not incumbent.attempts or not candidate.attempts:
+        # what was never run shows no more of its model than what is claimed of it
+        members = tuple(name for name in members if name in _CLAIMED)
+    return (*components, *(WORDS[member] for member in members))
 
 
 def alike(cells: Cells, half: Half) -> Iterator[Refusal]:
@@ -75,7 +80,9 @@ def alike(cells: Cells, half: Half) -> Iterator[Refusal]:
         message = f"{after} and {before} are one model, {new.model}"
     else:
         return
-    hint = f"name another {half.value} as the candidate, or none: in params.yaml: gates.candidates as well"
+    hint = f"name another {half.value}"
+    if after == "candidate":
+        hint += " as the candidate, or none: in params.yaml: gates.candidates as well"
     yield Refusal(Reason.NOTHING_TO_COMPARE, message, hint)
 
 

@@ -235,7 +235,7 @@ def words(
 
 def attribution_words(report: AttributionReport) -> list[str]:
     """Return what an attribution says, a sentence a line."""
-    whose = ("of the old pair", "with the new harness", "with the new model", "with both")
+    whose = ("of the incumbent", "with the new harness", "with the new model", "with both")
     cells = dict(zip(whose, report.cells, strict=True))
     others = [
         line
