@@ -160,8 +160,23 @@ def test_whoever_installs_what_the_pipeline_judges_is_told_to_take_it_out(bench:
     assert said[-1].startswith(f"'desk_b' {left}.harness, and run tracemark pipeline dvcfile")
     assert left not in said[-2]
     bench.set(("[desk_c, desk_b]", f"['{bench.fingerprint('desk_b')[:20]}']"), ("[m@2]", "[m]"))
-    assert left in bench.install(dry_run=True).consequences_said[-1]
-    assert bench.install_model().consequences_said[-1].startswith(f"'m' {left}.model")
+    assert any(left in one for one in bench.install(dry_run=True).consequences_said)
+    assert any(one.startswith(f"'m' {left}.model") for one in bench.install_model().consequences_said)
+
+
+def test_whoever_installs_is_told_which_candidates_then_stop_the_pipeline(bench: Bench) -> None:
+    bench.evaluate("desk_a", "m@3", ALL)
+    bench.set(("    harness: []", "    harness: [desk_b, desk_c]"), ("    model: []", "    model: [m@3, m@2]"))
+    assert "refused" not in (bench.gate("desk_c").verdict, gating.gate_model(bench.root, "m@3").verdict)
+    told = bench.install(dry_run=True).consequences_said
+    stops = [one for one in told if "refuses then, and dvc repro stops there" in one]
+    # desk_c and m@2 were evaluated beside desk_b, and m@3 beside desk_a alone
+    assert [one.partition("'")[2].partition("'")[0] for one in stops] == ["m@3"]
+    assert stops[0].endswith("; tracemark gate model --candidate m@3 lists what to do")
+    assert bench.install().consequences_said == told
+    after = gating.gate_model(bench.root, "m@3")
+    assert after.report["refusals"][0]["message"] in stops[0]
+    assert gating.gate_model(bench.root, "m@2").verdict == "reject"
 
 
 def test_what_lies_in_place_of_the_report_that_is_kept_is_written_anew(bench: Bench) -> None:

@@ -12,14 +12,15 @@ Invariants:
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tracemark.acts.consequences import consequences
-from tracemark.acts.corpus import Corpus
+from tracemark.acts.consequences import as_if, consequences
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation import accepted_model, as_half
 from tracemark.acts.gating import (
@@ -41,7 +42,7 @@ from tracemark.gates.report import digest_of
 from tracemark.harness.check import check
 from tracemark.ledger import chain, params
 from tracemark.ledger.entry import Entry
-from tracemark.ledger.pair import label, rejections
+from tracemark.ledger.pair import HALVES, label, rejections
 from tracemark.ledger.params_file import require_settable, set_accepted
 from tracemark.ledger.state import evaluation_digest
 from tracemark.model.decision import GateEvidence, Kind
@@ -131,7 +132,7 @@ def _decide(
             entry=None,
             new_entry=False,
             consequences=would.as_json() if would is not None else None,
-            consequences_said=(*would.words(), *_no_candidate(corpus, judged)) if would is not None else (),
+            consequences_said=(*would.words(), *_left_to_do(corpus, judged)) if would is not None else (),
         )
         if kind is None or options.dry_run:
             return answer
@@ -142,8 +143,41 @@ def _decide(
     return replace(answer, entry=entry.digest, new_entry=new)
 
 
-def _no_candidate(corpus: Corpus, judged: Judged) -> list[str]:
-    """Return what is left to do where the pipeline judges the candidate, which is compared with itself from now on."""
+def _left_to_do(corpus: Corpus, judged: Judged) -> list[str]:
+    """Return what is left to do for the candidates that the pipeline judges, in words: a gate that refuses stops it."""
+    half = judged.report.half
+    gone = _no_candidates(corpus, judged)
+    said = [
+        f"{name!r} is no candidate then: take it out of params.yaml: gates.candidates.{half}, and run "
+        "tracemark pipeline dvcfile > dvc.yaml"
+        for name in gone
+    ]
+    then = as_if(corpus, {half: _half_of(judged, "candidate")})
+    with open_store(corpus.root) as store, store.unchanging():
+        for other in HALVES:
+            for name in getattr(corpus.params.gates.candidates, other):
+                refused = None if other == half and name in gone else _refused(then, store, other, name)
+                if refused is not None:
+                    said.append(
+                        f"the gate of {name!r} refuses then, and dvc repro stops there: {refused}; "
+                        f"tracemark gate {other} --candidate {shlex.quote(name)} lists what to do"
+                    )
+    return said
+
+
+def _refused(corpus: Corpus, store: Store, half: str, candidate: str) -> str | None:
+    """Return why the gate of a candidate refuses in a corpus; None where it does not."""
+    try:
+        judged = (
+            judge_model(corpus, store, candidate) if half == "model" else judge_harness(corpus, store, candidate, None)
+        )
+    except TracemarkError as error:
+        return error.message
+    return next((one.message for one in judged.report.refusals), None)
+
+
+def _no_candidates(corpus: Corpus, judged: Judged) -> list[str]:
+    """Return the candidates of the pipeline that mean the one that was judged: it is compared with itself then."""
     half, side = judged.report.half, judged.report.candidate
     listed: list[str] = getattr(corpus.params.gates.candidates, half)
     names: set[str | None]
@@ -151,12 +185,7 @@ def _no_candidate(corpus: Corpus, judged: Judged) -> list[str]:
         names = {name for name in listed if _fingerprint_of(corpus, name) == side.harness}
     else:
         names = {label(_half_of(judged, "candidate")), side.model.name}
-    return [
-        f"{name!r} is no candidate then: take it out of params.yaml: gates.candidates.{half}, and run "
-        "tracemark pipeline dvcfile > dvc.yaml"
-        for name in listed
-        if name in names
-    ]
+    return [name for name in listed if name in names]
 
 
 def _keep(root: Path, report: GateReport) -> None:
