@@ -19,7 +19,7 @@ import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from identity_truth import DOCS, TRACES, places
 
@@ -28,7 +28,10 @@ from tracemark.acts.failure_job import FailureJob, routed
 from tracemark.acts.failure_terms import Asking
 from tracemark.acts.ingest import IngestOptions, ingest
 from tracemark.failures.conditions import UNMATCHED, shipped
+from tracemark.failures.error_line import error_in
+from tracemark.failures.family import script_of
 from tracemark.failures.route import Routing
+from tracemark.failures.unwrap import unwrap
 from tracemark.store.selection import Selection
 
 PAGE = DOCS / "reference" / "failures.md"
@@ -50,18 +53,30 @@ where the collection is not at hand, nothing is routed.
 | condition | side | destination | traces | with an unrecovered failure | formats |
 |---|---|---|---:|---:|---|
 """
+_UNCODED = """\
+
+## Without exit codes
+
+Where a command line's exit code was recorded, what the text alone tells can be checked against it. Of {calls} calls
+with a code {failed} failed by it. With the code taken away the router sees {seen} of these, and takes {false} of the
+{well} others for failures. Its wordings were written with these traces at hand; those of other programs it knows less
+well.
+"""
 _AGREEMENT = """\
 
 ## What a reader says
 
-**A reader agrees with {agreed} of {read} routings ({share:.0%})**: {conditions} in the condition, {steps} in the step
-of the earliest failure that was not recovered, or that there is none. Without the traces that no condition holds for,
-most of them runs that nobody judged, it is {judged_agreed} of {judged}.
+**Where a condition holds, a reader agrees with {judged_agreed} of {judged} routings ({share:.0%})**: {conditions} in
+the condition, {steps} in the step of the earliest failure that was not recovered, or that there is none. Of {others}
+traces that none holds for, most of them runs that nobody judged, which condition it is follows from that; in the step
+the reader agrees with {others_agreed}.
 
-Of each format and each condition the traces with the smallest ids were read, one to four of each, so rare conditions
-weigh more than in the collection, and most of these files hold no verdict. The reader knew what the router had said,
-and in long runs skimmed the steps in which nothing speaks of an error. So this shows that routings can be followed in
-the transcript, and is no estimate of how often others are right.
+Read were, of each format and each condition, the traces with the smallest ids, one to four of each. Where the router
+may be wrong all were read: those with a failed call that a condition holds for, those with a failure that was not
+recovered, and the failed runs of NeMo Gym. So rare conditions and failed calls weigh more than in the collection. The
+reader knew what the router had said, and in long runs skimmed the steps in which nothing speaks of an error. This shows
+that routings can be followed in the transcript, and is no estimate of how often others are right; {unmet} of the
+{shipped} conditions are met by no trace and were not read at all.
 
 | trace | format | read as | failure in step | the router says | failure in step | agrees |
 |---|---|---|---:|---|---:|---|
@@ -93,6 +108,8 @@ class Trace(NamedTuple):
 
     format: str
     routing: Routing
+    uncoded: Counter[tuple[bool, bool]]
+    """Calls whose exit code was recorded: whether they failed by it, and whether they do without it."""
 
 
 def readings() -> list[Reading]:
@@ -122,7 +139,7 @@ def collect() -> dict[tuple[str, int], Trace]:
             for batch in store.batches(Selection()):
                 job = FailureJob(batch.path, tuple(asking.asked(batch.states)), asking.conditions, None)
                 for asked, line, routing in routed(job):
-                    trace = Trace(line["source"]["format"], routing)
+                    trace = Trace(line["source"]["format"], routing, _uncoded(line["trajectory"]["steps"]))
                     found |= dict.fromkeys(where[asked.trace], trace)
     return found
 
@@ -137,22 +154,24 @@ def page(found: dict[tuple[str, int], Trace], read_by_hand: list[Reading]) -> st
     if missing:
         raise SystemExit(f"{READ.name}: no such trace: {missing}")
     traces = list({id(trace): trace for trace in found.values()}.values())
-    lines = [_TEXT.format(count=len(traces), digest=shipped().digest[:12]), *_distribution(traces)]
+    lines = [_TEXT.format(count=len(traces), digest=shipped().digest[:12]), *_distribution(traces), _without(traces)]
     compared = [(one, found[one.file, one.number]) for one in read_by_hand]
     same = [(_same_condition(*pair), _same_step(*pair)) for pair in compared]
-    agreed = sum(map(all, same))
-    judged = [
-        verdict for (_, trace), verdict in zip(compared, same, strict=True) if trace.routing.condition != UNMATCHED
-    ]
+    holds = [trace.routing.condition != UNMATCHED for _, trace in compared]
+    judged = [verdict for verdict, held in zip(same, holds, strict=True) if held]
+    others = [verdict for verdict, held in zip(same, holds, strict=True) if not held]
+    agreed = sum(map(all, judged))
     lines.append(
         _AGREEMENT.format(
-            agreed=agreed,
-            read=len(same),
-            share=agreed / len(same),
-            conditions=sum(condition for condition, _ in same),
-            steps=sum(step for _, step in same),
-            judged_agreed=sum(map(all, judged)),
+            judged_agreed=agreed,
             judged=len(judged),
+            share=agreed / len(judged),
+            conditions=sum(condition for condition, _ in judged),
+            steps=sum(step for _, step in judged),
+            others=len(others),
+            others_agreed=sum(map(all, others)),
+            unmet=len(_unmet(traces)),
+            shipped=len(shipped().ordered),
         )
     )
     for (one, trace), verdict in zip(compared, same, strict=True):
@@ -185,8 +204,34 @@ def _distribution(traces: list[Trace]) -> list[str]:
         failed = sum(trace.routing.failure is not None for trace in members)
         listed = ", ".join(f"{label} {number}" for label, number in sorted(formats.items()))
         rows.append(f"| `{name}` | {side} | {destination} | {len(members)} | {failed} | {listed} |\n")
-    never = [f"`{name}`" for name in order if name not in {kind[0] for kind in kinds}]
+    never = [f"`{name}`" for name in _unmet(traces)]
     return [*rows, *([f"\nNo trace of the collection meets {', '.join(never)}.\n"] if never else [])]
+
+
+def _unmet(traces: list[Trace]) -> list[str]:
+    met = {trace.routing.condition for trace in traces}
+    return [condition.name for condition in shipped().ordered if condition.name not in met]
+
+
+def _without(traces: list[Trace]) -> str:
+    calls = sum((trace.uncoded for trace in traces), Counter[tuple[bool, bool]]())
+    seen, unseen, false, clean = (calls[key] for key in ((True, True), (True, False), (False, True), (False, False)))
+    return _UNCODED.format(calls=calls.total(), failed=seen + unseen, seen=seen, false=false, well=false + clean)
+
+
+def _uncoded(steps: list[dict[str, Any]]) -> Counter[tuple[bool, bool]]:
+    """Read each output of a command line with its exit code, and without."""
+    counts = Counter[tuple[bool, bool]]()
+    for step in steps:
+        calls = {call["tool_call_id"]: call for call in step.get("tool_calls") or ()}
+        for result in (step.get("observation") or {}).get("results", ()):
+            call, text = calls.get(result.get("source_call_id")), result.get("content")
+            script = None if call is None else script_of(call["function_name"], call.get("arguments") or {})
+            if script is None or not isinstance(text, str) or (printed := unwrap(text)).code is None:
+                continue
+            said = (error_in(text, result.get("extra"), script), error_in(printed.text, None, script))
+            counts[said[0].error is not None, said[1].error is not None] += 1
+    return counts
 
 
 def _same_condition(one: Reading, trace: Trace) -> bool:
