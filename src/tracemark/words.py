@@ -10,8 +10,8 @@ FEW = 5
 
 
 def numbered(number: int, noun: str) -> str:
-    """Return `1 task`, `2 tasks`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return `1 task`, `2 tasks`, `2 successes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
 def first_few(texts: Iterable[str], most: int = FEW) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemark.errors import ExportRefusedError
-from tracemark.exporters.choice import Selected, choose, require_enough
+from tracemark.exporters.choice import Rival, Selected, choose, require_enough
 from tracemark.exporters.evaluation import qualified
 from tracemark.exporters.select import Facts, Judged, Reason, Terms, judge
 from tracemark.ledger.params import Caps, Policy
@@ -38,13 +38,18 @@ def under(caps: Caps, policy: Policy = Policy.UNIQUE) -> Terms:
     return Terms(accepted=frozenset({A}), caps=caps, policy=policy)
 
 
-def hints(*known: Facts, policy: Policy = Policy.UNIQUE, alike: tuple[str, ...] = ()) -> tuple[str, list[str]]:
-    """Return message and hints of an export of such traces that is refused."""
+def hints(
+    *known: Facts, policy: Policy = Policy.UNIQUE, rivals: tuple[Rival, ...] = (), terms: Terms | None = None
+) -> tuple[str, list[str]]:
+    """Return message and hints of an export of such traces that is refused; the content of each fits two harnesses."""
+    terms = terms or under(OFF, policy)
     judged = Judged()
     for one in known:
-        judged.note(one, judge(one, under(OFF, policy), lambda: [A, B], lambda: None))
+        judged.note(one, judge(one, terms, lambda: [A, B], lambda: None))
     with pytest.raises(ExportRefusedError) as caught:
-        require_enough(choose(judged, OFF), under(OFF, policy), "desk_a", lambda: alike)
+        require_enough(
+            choose(judged, terms.caps), terms, "desk_a", lambda fitting: rivals if B in fitting or not fitting else ()
+        )
     return caught.value.message, str(caught.value.hint).split("; or ")
 
 
@@ -117,7 +122,7 @@ def test_a_refused_export_names_the_choice_of_models_that_leaves_traces_out() ->
 
 def test_limits_that_leave_out_what_would_fit_are_named_with_their_parameter() -> None:
     caps = Caps(per_task=1, total=100, minimum=20, tool_calls=(2, 60))
-    traces = [trace(1, tool_calls=1), trace(2, tool_calls=5), trace(3, tool_calls=5)]
+    traces = [trace(1, tool_calls=1, task="t-2"), trace(2, tool_calls=5), trace(3, tool_calls=5)]
     with pytest.raises(ExportRefusedError) as caught:
         require_enough(chosen(*traces, caps=caps), under(caps), "desk_a")
     assert str(caught.value.hint).split("; or ") == [
@@ -150,21 +155,40 @@ def test_of_what_nothing_settles_a_retraction_is_named_and_no_stamp(disputed: tu
     assert others == [RECORD]
 
 
-def test_a_sibling_that_empties_the_export_is_named_with_the_policy() -> None:
-    _, (first, *others) = hints(trace(1, evidence="corroborated"), alike=("desk_c",))
+WEAK = {"evidence": "corroborated"}
+EMPTIED = "change params.yaml: export.evidence unique leaves out 1"
+
+
+@pytest.mark.parametrize("spare", [True, False])
+def test_a_sibling_that_empties_the_export_is_named_with_the_policy(spare: bool) -> None:
+    _, (first, *others) = hints(trace(1, **WEAK), rivals=(Rival("desk_c", True, spare),))
+    # one that made traces is known by its snapshot for good
+    away = "take away desk_c, which made no trace, or " if spare else ""
     assert first == (
-        "change params.yaml: export.evidence unique leaves out 1, as no content tells desk_a apart from desk_c:"
-        " take away what is not in use, record runs with tracemark.record, or, where they do the same, say so by"
-        " `tracemark harness equivalent A B --reason TEXT` (siblings-alike in `tracemark harness list`)"
+        f"{EMPTIED}, which claimed takes, as no content tells desk_a apart from desk_c, or {away}record runs with"
+        " tracemark.record, or where they do the same, say so by `tracemark harness equivalent A B --reason TEXT`"
+        " (siblings-alike in `tracemark harness list`)"
     )
     assert others == [RECORD]
 
 
+def test_what_fits_as_well_is_to_be_taken_away_only_where_nothing_is_left_of_it_then() -> None:
+    spare, stored = Rival("desk_b", False, True), Rival("desk_c", False, False)
+    record = "record runs with tracemark.record"
+    _, said = hints(trace(1, **WEAK), rivals=(spare,))
+    fits = "whose content fits desk_b"
+    away = "take away desk_b, which made no trace"
+    assert said == [f"{EMPTIED} {fits} as well, which claimed takes, or {away}, or {record}", RECORD]
+    for rivals, named in (((stored,), "desk_c"), ((spare, stored), "desk_b, desk_c")):
+        _, said = hints(trace(1, **WEAK), rivals=rivals)
+        assert said == [f"{EMPTIED} whose content fits {named} as well, which claimed takes, or {record}", RECORD]
+
+
 def test_evidence_that_is_too_weak_is_named_with_the_policy() -> None:
-    _, said = hints(trace(1, evidence="claimed"))
+    _, said = hints(trace(1, evidence="claimed", corroborated=0))
     assert said[0] == (
-        "change params.yaml: export.evidence unique leaves out 1 whose content shows no single harness"
-        " (fits in tracemark audit TRACE): take away what fits and is not in use, or record runs with tracemark.record"
+        f"{EMPTIED} whose content shows no single harness (fits in tracemark audit TRACE), which claimed takes,"
+        " or record runs with tracemark.record"
     )
     _, said = hints(trace(1, evidence="claimed"), policy=Policy.RECORDED)
     assert said[0] == (
@@ -172,6 +196,32 @@ def test_evidence_that_is_too_weak_is_named_with_the_policy() -> None:
         " or record runs with tracemark.record"
     )
     assert said[1:] == [RECORD]
+
+
+ELSE = [{"status": "failure"}, {"task": "eval-1"}, {"untrainable": "rendered"}, {"tool_calls": 61}]
+"""What leaves a trace out whatever else is done about it."""
+FIRST = [WEAK, {"model": "n"}, {"contested": True, "disputed": ("harness.declared.fingerprint",)}]
+"""What can be done about."""
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_a_hint_counts_only_what_would_become_a_row(first: dict[str, Any]) -> None:
+    terms = replace(TERMS, caps=replace(OFF, tool_calls=(2, 60)))
+    _, said = hints(*(trace(at, **{**first, **more}) for at, more in enumerate(ELSE)), terms=terms)
+    assert len(said) == 1
+    assert said[0].startswith("record at least 1 more")
+    message, said = hints(*(trace(at, **{**first, **more}) for at, more in enumerate([*ELSE, {}])), terms=terms)
+    assert "0 of 5 traces fit" in message
+    assert len(said) == 2
+    assert "out 1" in said[0] or "(1, flagged" in said[0]
+
+
+def test_a_task_of_which_enough_are_rows_gains_nothing_by_a_hint() -> None:
+    caps = Caps(per_task=1, total=None, minimum=2, tool_calls=None)
+    _, said = hints(trace(1), trace(2, **WEAK), terms=under(caps))
+    assert len(said) == 1
+    _, said = hints(trace(1), trace(2, task="t-2", **WEAK), terms=under(caps))
+    assert said[0].startswith(EMPTIED)
 
 
 def test_what_is_not_trainable_is_told_in_detail() -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,6 +26,7 @@ from tracemark.acts.evaluation_set import require_unchanged
 from tracemark.acts.export_job import ExportJob, Row, work
 from tracemark.acts.export_place import require_elsewhere
 from tracemark.acts.pulled import require_pulled
+from tracemark.acts.rivals import rivals
 from tracemark.acts.uncompared import left_out, require_compared
 from tracemark.durable import make_folder, sync_folder, write_atomic
 from tracemark.errors import ExportRefusedError, IntegrityError, UsageError
@@ -129,7 +131,7 @@ def sft(root: Path, out: Path) -> ExportReport:
             store.require_true(seen.restated.intersection(selected.ids))
         if seen.compared.intersection(selected.ids):
             require_compared(corpus, store)
-        require_enough(selected, terms, harness, lambda: _alike(corpus))
+        require_enough(selected, terms, harness, partial(rivals, corpus))
         apart = [*_require_agreement(corpus, store, selected, terms, seen.rows), *_undescribed(selected, seen.rows)]
         manifest = _write(corpus, content, out, selected, terms, seen.rows)
         store.commit_annotations(KIND, [build(KIND, manifests.statement(manifest), _tool())])
@@ -218,18 +220,6 @@ def terms_of(corpus: Corpus) -> Terms:
         evaluation=params.evaluation,
         caps=params.export.sft,
     )
-
-
-def _alike(corpus: Corpus) -> list[str]:
-    """Return, in words, the harnesses that no content tells apart from the accepted one and that do not count as it."""
-    accepted = corpus.matchers.get(corpus.accepted or "")
-    if accepted is None:
-        return []
-    return [
-        f"{corpus.name_of(fingerprint)} ({fingerprint[:16]}…)"
-        for fingerprint, matcher in corpus.matchers.items()
-        if matcher.compared == accepted.compared and fingerprint not in corpus.equivalents()
-    ]
 
 
 def _weakening(corpus: Corpus, fingerprint: str) -> list[Finding]:

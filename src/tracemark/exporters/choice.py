@@ -8,15 +8,37 @@ Invariants:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tracemark.errors import ExportRefusedError
 from tracemark.exporters.select import Judged, Passed, Reason, Terms
 from tracemark.ledger.params import Caps, Policy
+from tracemark.words import first_few
 
 UNKNOWN = "unknown"
 """How counts name a model or a grader that nobody names."""
+
+
+class Rival(NamedTuple):
+    """A known harness beside the accepted one."""
+
+    words: str
+    """What it is called, for a reader."""
+    alike: bool
+    """Whether no content tells it apart from the accepted one."""
+    spare: bool
+    """Whether it is a folder alone: of one that made traces a snapshot is stored, which stays when the folder goes."""
+
+
+Rivals = Callable[[Collection[str]], Sequence[Rival]]
+"""Gives, for fingerprints that fit traces as well, the harnesses, with those that are alike whatever fits."""
+
+
+def no_rivals(_: Collection[str]) -> Sequence[Rival]:
+    """Return none."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +57,11 @@ class Selected:
     """The detail of `not-trainable`, counted; sorted by name."""
     settleable: int
     """How many of the contested are contested for their harness alone, so that a stamp settles them."""
+    missed: Mapping[Reason, int]
+    """Of the excluded, those that would be rows but for their first reason, where the limit per task has room; reasons
+    that leave out none of these are absent."""
+    fitting: frozenset[str]
+    """Other harnesses that fit successes left out for `evidence`."""
     models: Mapping[str, int]
     """Rows of each model; sorted by name."""
     graders: Mapping[str, int]
@@ -57,20 +84,21 @@ def choose(judged: Judged, caps: Caps) -> Selected:
         excluded=excluded,
         not_trainable=dict(sorted(judged.details.items())),
         settleable=judged.settleable,
+        missed=_missed(judged, caps.per_task),
+        fitting=frozenset().union(*(one.fitting for one in judged.missed)),
         models=_counted(trace.model for trace in taken),
         graders=_counted(trace.grader for trace in taken),
     )
 
 
-def require_enough(selected: Selected, terms: Terms, harness: str, alike: Callable[[], Sequence[str]] = tuple) -> None:
+def require_enough(selected: Selected, terms: Terms, harness: str, rivals: Rivals = no_rivals) -> None:
     """Stop an export that would be empty or below its minimum.
 
     Args:
         selected: what it would take.
         terms: under which terms.
         harness: the accepted harness, in the words for a reader.
-        alike: gives, in words, the known harnesses that no content tells apart from the accepted one; asked only when
-            the export is refused.
+        rivals: gives the known harnesses that a trace may be of as well; asked only when the export is refused.
 
     Raises:
         ExportRefusedError: saying what left out the others and what would change that, and, where more runs would
@@ -86,7 +114,7 @@ def require_enough(selected: Selected, terms: Terms, harness: str, alike: Callab
         for reason, count in selected.excluded.items()
         if count
     )
-    hints = [*_doubts(selected, terms, harness, alike)]
+    hints = list(remedies(selected, terms, harness, rivals).values())
     hints += [f"change params.yaml: {limit}" for limit in _limits(selected, terms, needed)]
     if caps.total is None or caps.total >= needed:
         tasks = "" if caps.per_task is None else f" (at most {caps.per_task} of a task counts)"
@@ -102,54 +130,89 @@ def require_enough(selected: Selected, terms: Terms, harness: str, alike: Callab
     )
 
 
-def _doubts(selected: Selected, terms: Terms, harness: str, alike: Callable[[], Sequence[str]]) -> Iterator[str]:
-    """Yield what would settle of which harness the traces are that were left out because that is not sure enough."""
-    settleable, contested = selected.settleable, selected.excluded[Reason.CONTESTED]
+def remedies(selected: Selected, terms: Terms, harness: str, rivals: Rivals = no_rivals) -> dict[Reason, str]:
+    """Return by reason what would make rows of traces that it alone leaves out, as hints; see `require_enough`.
+
+    Where what is contested is not whose the trace is, that makes no row, and it is said all the same.
+    """
+    found = {}
+    settling = list(_settling(selected))
+    if settling:
+        found[Reason.CONTESTED] = "; or ".join(settling)
+    missed, caps = selected.missed, terms.caps
+    if missed.get(Reason.EVIDENCE):
+        found[Reason.EVIDENCE] = _surer(selected, terms, harness, rivals)
+    if count := missed.get(Reason.OTHER_MODEL):
+        models = ", ".join(sorted(terms.models))
+        found[Reason.OTHER_MODEL] = f"change params.yaml: export.models [{models}] leaves out {count}"
+    if (count := missed.get(Reason.TOOL_CALLS)) and caps.tool_calls is not None:
+        calls = list(caps.tool_calls)
+        found[Reason.TOOL_CALLS] = f"change params.yaml: export.sft.tool_calls {calls} leaves out {count}"
+    return found
+
+
+def _settling(selected: Selected) -> Iterator[str]:
+    """Yield what becomes of traces that are contested."""
+    settleable = selected.missed.get(Reason.CONTESTED)
     if settleable:
         yield (
             "settle whose the contested traces are: tracemark stamp TRACE --harness NAME|FINGERPRINT|none --reason TEXT"
             f" ({settleable}, flagged in tracemark traces list)"
         )
-    if contested > settleable:
+    unsettled = selected.excluded[Reason.CONTESTED] - selected.settleable
+    if unsettled:
         yield (
-            f"leave out what is contested for its outcome or run ({contested - settleable}), which nothing settles:"
+            f"leave out what is contested for its outcome or run ({unsettled}), which nothing settles:"
             " tracemark retract TRACE --reason TEXT records that, tracemark audit TRACE shows what each source says"
         )
-    doubtful = selected.excluded[Reason.EVIDENCE]
-    if not doubtful:
-        return
-    policy = f"change params.yaml: export.evidence {terms.policy} leaves out {doubtful}"
-    siblings = alike() if terms.policy is Policy.UNIQUE else ()
+
+
+def _surer(selected: Selected, terms: Terms, harness: str, rivals: Rivals) -> str:
+    """Return what to do about successes of which it is not sure enough that the accepted harness made them."""
+    policy = f"change params.yaml: export.evidence {terms.policy} leaves out {selected.missed[Reason.EVIDENCE]}"
     if terms.policy is Policy.RECORDED:
-        yield f"{policy} whose run did not record its harness whole, or record runs with tracemark.record"
-    elif siblings:
-        yield (
-            f"{policy}, as no content tells {harness} apart from {', '.join(siblings)}: take away what is not in use,"
-            " record runs with tracemark.record, or, where they do the same, say so by"
-            " `tracemark harness equivalent A B --reason TEXT` (siblings-alike in `tracemark harness list`)"
+        return f"{policy} whose run did not record its harness whole, or record runs with tracemark.record"
+    known = rivals(selected.fitting)
+    if not known:
+        return (
+            f"{policy} whose content shows no single harness (fits in tracemark audit TRACE), which claimed takes,"
+            " or record runs with tracemark.record"
         )
-    else:
-        yield (
-            f"{policy} whose content shows no single harness (fits in tracemark audit TRACE): take away what fits and"
-            " is not in use, or record runs with tracemark.record"
-        )
+    spare = [one.words for one in known if one.spare]
+    # a version that made traces is known by its snapshot whatever becomes of its folder
+    ways = [f"take away {first_few(spare)}, which made no trace"] if len(spare) == len(known) else []
+    ways.append("record runs with tracemark.record")
+    alike = [one.words for one in known if one.alike]
+    if not alike:
+        names = first_few(one.words for one in known)
+        return f"{policy} whose content fits {names} as well, which claimed takes, or {', or '.join(ways)}"
+    ways.append(
+        "where they do the same, say so by `tracemark harness equivalent A B --reason TEXT`"
+        " (siblings-alike in `tracemark harness list`)"
+    )
+    told = f"which claimed takes, as no content tells {harness} apart from {first_few(alike)}"
+    return f"{policy}, {told}, or {', or '.join(ways)}"
 
 
 def _limits(selected: Selected, terms: Terms, needed: int) -> list[str]:
-    """Return the choice of models and the limits of number and length that stand in the way, in words."""
+    """Return the limits of number that stand in the way, in words."""
     caps, found = terms.caps, []
-    left_out = selected.excluded[Reason.OTHER_MODEL]
-    if left_out:
-        found.append(f"export.models [{', '.join(sorted(terms.models))}] leaves out {left_out}")
-    left_out = selected.excluded[Reason.TOOL_CALLS]
-    if left_out and caps.tool_calls is not None:
-        found.append(f"export.sft.tool_calls {list(caps.tool_calls)} leaves out {left_out}")
     left_out = selected.excluded[Reason.PER_TASK]
     if left_out:
         found.append(f"export.sft.per_task {caps.per_task} leaves out {left_out}")
     if caps.total is not None and caps.total < needed:
         found.append(f"export.sft.total {caps.total} is less than the {needed} that are needed")
     return found
+
+
+def _missed(judged: Judged, per_task: int | None) -> dict[Reason, int]:
+    rows = Counter(trace.task for trace in judged.passed)
+    room = (
+        one.reason
+        for one in judged.missed
+        if one.alone and (per_task is None or one.task is None or rows[one.task] < per_task)
+    )
+    return dict(Counter(room))
 
 
 def _first_of_each_task(passed: list[Passed], per_task: int | None) -> list[Passed]:

@@ -3,7 +3,7 @@
 Invariants:
 - every trace counts exactly once, as one that passed or under its first reason in the order of `Reason`; with the
   superseded traces, for which others stand, they are all that is stored;
-- of a trace that is left out, nothing is kept but the count;
+- of a trace that is left out, nothing is kept but the count; of a recorded success of the accepted harness also why;
 - whether a trace passes up to `tool-calls` depends on that trace alone, not on others nor on its place in the store;
 - what costs work (whether other known harnesses fit, whether the content makes a row) is asked for at most once, and
   only of a trace that no earlier reason has excluded.
@@ -57,6 +57,10 @@ class Reason(StrEnum):
     """Other traces of its task were taken."""
     TOTAL = "total"
     """Enough others were taken."""
+
+
+_MISSED = frozenset({Reason.CONTESTED, Reason.OTHER_MODEL, Reason.EVIDENCE, Reason.NOT_TRAINABLE, Reason.TOOL_CALLS})
+"""Why a success may be missing in the training set."""
 
 
 class Facts(NamedTuple):
@@ -150,6 +154,25 @@ class Verdict(NamedTuple):
     """The first reason to leave it out; None when it passed all reasons up to `tool-calls`."""
     detail: str | None = None
     """What is not trainable about it; None for every other reason."""
+    alone: bool = False
+    """Whether it would be a row but for the reason, as far as the catalogue knows."""
+    fitting: frozenset[str] = frozenset()
+    """For `evidence`: known harnesses, of which none is accepted or declared equivalent, that fit its content."""
+
+
+class Missed(NamedTuple):
+    """A success that one of the reasons after `other-harness`, or that it is contested, leaves out."""
+
+    id: str
+    """The trace's id."""
+    task: str | None
+    """Its task, as `DOMAIN/TASK` where the domain is known."""
+    reason: Reason
+    """The first reason to leave it out."""
+    alone: bool
+    """Whether it would be a row but for that, limits of number aside; see `Verdict`."""
+    fitting: frozenset[str]
+    """Which other harnesses fit it; see `Verdict`."""
 
 
 class Passed(NamedTuple):
@@ -175,6 +198,9 @@ class Judged:
     """The others by their first reason."""
     details: Counter[str] = field(default_factory=Counter)
     """The detail of `not-trainable`, counted."""
+    missed: list[Missed] = field(default_factory=list)
+    """Successes among the excluded that nothing before `other-model` leaves out, or that are contested. Those of
+    evaluation tasks are there as well where another reason comes first."""
     settleable: int = 0
     """Those of the excluded of which nothing but the harness is contested."""
     superseded: int = 0
@@ -186,6 +212,9 @@ class Judged:
             self.passed.append(Passed(known.id, qualified(known.task, known.domain), known.model, known.grader))
             return
         self.excluded[verdict.reason] += count
+        if known.status == "success" and verdict.reason in _MISSED:
+            task = qualified(known.task, known.domain)
+            self.missed.append(Missed(known.id, task, verdict.reason, verdict.alone, verdict.fitting))
         if verdict.reason is Reason.CONTESTED and all(map(of_harness, known.disputed)):
             self.settleable += count
         if verdict.detail is not None:
@@ -196,6 +225,7 @@ class Judged:
         self.passed += other.passed
         self.excluded.update(other.excluded)
         self.details.update(other.details)
+        self.missed += other.missed
         self.settleable += other.settleable
         self.superseded += other.superseded
 
@@ -226,17 +256,18 @@ def judge(
     Raises:
         ContentNeededError: when the content must be asked, and `unread` stands in for it.
     """
-    reason = _by_identity(known, terms)
-    if reason is None and not _well_known(known, terms, fits):
-        reason = Reason.EVIDENCE
+    reason, fitting = _by_identity(known, terms), frozenset[str]()
+    if reason is None and terms.policy is not Policy.CLAIMED:
+        reason, fitting = _by_evidence(known, terms, fits)
     if reason is None:
         reason = _by_outcome(known, terms)
     if reason is not None:
-        return Verdict(reason)
+        return Verdict(reason, alone=_alone(known, terms, reason), fitting=fitting)
     detail = known.untrainable or untrainable()
+    within = _within(known.tool_calls, terms.caps.tool_calls)
     if detail is not None:
-        return Verdict(Reason.NOT_TRAINABLE, detail)
-    return Verdict(None if _within(known.tool_calls, terms.caps.tool_calls) else Reason.TOOL_CALLS)
+        return Verdict(Reason.NOT_TRAINABLE, detail, alone=within)
+    return Verdict(None) if within else Verdict(Reason.TOOL_CALLS, alone=True)
 
 
 def rests_on_fits(known: Facts, terms: Terms) -> bool:
@@ -267,14 +298,34 @@ def _by_outcome(known: Facts, terms: Terms) -> Reason | None:
     return Reason.EVALUATION_TASK if held_out else None
 
 
-def _well_known(known: Facts, terms: Terms, fits: Callable[[], Collection[str]]) -> bool:
-    if terms.policy is Policy.CLAIMED:
-        return True
+def _by_evidence(
+    known: Facts, terms: Terms, fits: Callable[[], Collection[str]]
+) -> tuple[Reason | None, frozenset[str]]:
+    """Return `evidence` where a trace's harness is not known as the policy wants, and which others fit the trace."""
     if terms.policy is Policy.RECORDED:
-        return known.evidence == "recorded" and known.fingerprint not in terms.incomplete
+        whole = known.evidence == "recorded" and known.fingerprint not in terms.incomplete
+        return None if whole else Reason.EVIDENCE, frozenset()
     if not rests_on_fits(known, terms):
-        return True
-    return known.corroborated > 0 and terms.accepted.issuperset(found := fits()) and known.fingerprint in found
+        return None, frozenset()
+    if not known.corroborated:
+        return Reason.EVIDENCE, frozenset()
+    found = fits()
+    others = frozenset(found) - terms.accepted
+    return None if not others and known.fingerprint in found else Reason.EVIDENCE, others
+
+
+def _alone(known: Facts, terms: Terms, reason: Reason) -> bool:
+    """Return whether nothing but a reason up to `evidence` is known to leave a trace out."""
+    if reason is Reason.CONTESTED:
+        # a stamp settles whose it is, and nothing settles what else is contested
+        left_out = not all(map(of_harness, known.disputed)) or known.mixed
+    else:
+        left_out = reason not in (Reason.OTHER_MODEL, Reason.EVIDENCE)
+    if left_out or (reason is not Reason.OTHER_MODEL and not of_models(known.model, terms.models)):
+        return False
+    return (
+        _by_outcome(known, terms) is None and not known.untrainable and _within(known.tool_calls, terms.caps.tool_calls)
+    )
 
 
 def of_models(model: str | None, wanted: frozenset[str]) -> bool:
