@@ -44,8 +44,20 @@ def test_the_page_is_current_and_most_routings_are_as_a_reader_has_them() -> Non
     text = PAGE.read_text(encoding="utf-8")
     agreed, read = agreement(text)
     assert read >= 40
-    assert agreed >= 0.9 * read
-    assert len(re.findall(r"\| no \|$", text, re.MULTILINE)) == read - agreed
+    assert agreed >= 0.85 * read
+    [(others, as_read)] = re.findall(
+        r"Of (\d+)\straces that none holds for,.*?reader agrees with (\d+)\.", text, re.DOTALL
+    )
+    assert len(re.findall(r"\| no \|$", text, re.MULTILINE)) == read - agreed + int(others) - int(as_read)
+
+
+def test_without_its_exit_code_most_failed_calls_are_seen_and_few_others() -> None:
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    [numbers] = re.findall(r"Of (\d+) calls with a code (\d+) failed .*? sees (\d+) of these, and takes (\d+) of", text)
+    calls, failed, seen, false = map(int, numbers)
+    assert calls > 700
+    assert seen >= 0.95 * failed
+    assert false <= 0.01 * calls
 
 
 def test_the_traces_of_the_page_are_all_of_the_collection(failures: ModuleType, found: Any) -> None:
