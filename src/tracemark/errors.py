@@ -70,7 +70,7 @@ class NegativeAnswerError(TracemarkError):
     """The question could be answered, and the answer is no."""
 
     exit_code = 1
-    meaning = "the answer is no: findings of severity error, refused records, differences"
+    meaning = "the answer is no, as the help page of the command words it"
 
 
 class UsageError(TracemarkError):

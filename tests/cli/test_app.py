@@ -11,6 +11,7 @@ from tracemark.cli import commands
 from tracemark.cli.app import build, load
 from tracemark.cli.command_table import COMMANDS, GROUPS, epilog, exits
 from tracemark.cli.main import run
+from tracemark.errors import NegativeAnswerError
 
 HEAVY = [
     "pydantic", "pydantic_core", "rich", "sqlite_utils", "sqlite3", "jsonschema_rs", "ruamel", "pyarrow", "dvc",
@@ -96,6 +97,20 @@ def test_every_command_names_success_usage_and_bugs(path: str) -> None:
 
 def test_a_group_has_the_codes_of_its_commands() -> None:
     assert set(exits("traces")) == set(exits("traces list")) | set(exits("traces show")) | set(exits("traces find"))
+
+
+def test_what_a_negative_answer_is_each_command_says_in_words_of_its_own() -> None:
+    assert exits("gate model")[1] == "the answer is no: the candidate is rejected"
+    assert exits("harness diff")[1].startswith("the answer is no: they differ")
+    assert exits("traces")[1] == exits("traces list")[1] == "the answer is no: findings of severity error"
+    # a group has no words for commands that mean different things
+    assert exits("gate")[1] == exits("")[1] == NegativeAnswerError.meaning
+    assert {path for path in COMMANDS if 1 not in exits(path)} == {
+        "init",
+        "gate attribute",
+        "model accept",
+        "pipeline plots",
+    }
 
 
 def test_every_reporting_command_takes_output() -> None:
