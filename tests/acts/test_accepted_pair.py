@@ -74,7 +74,7 @@ def test_a_label_that_traces_part_in_two_ways_is_refused_until_one_of_these_is_r
     with open_store(bench.root) as store:
         named = [state.trace_id for state in store.select(Selection()) if state.row.model == "tiny@1"]
     for trace in named:
-        decisions.retract(bench.root, trace, "the name holds the revision", CLOCK)
+        decisions.retract(bench.root, [trace], "the name holds the revision", CLOCK)
     accepted = accepted_pair.accept_model(bench.root, "tiny@1", "new", CLOCK)
     assert (accepted.model, accepted.members["name"], accepted.members["revision"]) == ("tiny@1", "tiny", "1")
 

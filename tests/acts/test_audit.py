@@ -145,8 +145,8 @@ def test_without_an_accepted_harness_there_is_nothing_to_differ_from(shop: Shop)
 def test_the_decisions_about_a_trace_are_shown(exported: Shop) -> None:
     trace, other = (exported.ids()[task] for task in ("t-0", "t-1"))
     made = [
-        decisions.retract(exported.root, trace, "leaked", CLOCK).entry,
-        decisions.reinstate(exported.root, trace, "it was not", CLOCK).entry,
+        decisions.retract(exported.root, [trace], "leaked", CLOCK).entries[trace],
+        decisions.reinstate(exported.root, [trace], "it was not", CLOCK).entries[trace],
     ]
     shown = audited(exported, trace).decisions
     assert [(one["kind"], one["reason"], one["entry"]) for one in shown] == [
@@ -202,7 +202,7 @@ def test_what_a_stamp_settles_is_told_from_what_nothing_settles(shop: Shop) -> N
         decisions.stamp(shop.root, [ids["t-0"]], "desk_a", "r", CLOCK)
     assert f"tracemark retract {ids['t-0'][:12]}" in str(no.value.hint)
 
-    decisions.retract(shop.root, ids["t-0"], "nobody knows", CLOCK)
+    decisions.retract(shop.root, [ids["t-0"]], "nobody knows", CLOCK)
     assert "contested" not in {found.code for found in health.check(shop.root).findings}
 
 
@@ -212,7 +212,7 @@ def test_why_an_export_made_now_leaves_a_trace_out_is_said(shop: Shop) -> None:
     assert audited(shop, ids["t-0"]).export == "no: no harness is accepted"
     shop.accept()
     shop.set(("tasks: []", "tasks: [held-out]"))
-    decisions.retract(shop.root, ids["t-1"], "leaked", CLOCK)
+    decisions.retract(shop.root, [ids["t-1"]], "leaked", CLOCK)
     answers = {task: audited(shop, trace).export for task, trace in ids.items()}
     assert answers == {
         "t-0": "yes",
@@ -388,7 +388,7 @@ def the_manifest_is_no_manifest(shop: Shop) -> None:
 
 @found_as("export-trace-retracted")
 def a_trace_was_retracted_since(shop: Shop) -> None:
-    decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-0"]], "wrong", CLOCK)
 
 
 @found_as("export-trace-contested", "export-row-differs", "export-row-excluded")

@@ -39,7 +39,7 @@ def prepare(bench: Bench, name: str) -> None:
     if name == "harness equivalent --withdraw":
         bench.enter("equivalent", {"fingerprints": [bench.fingerprint("desk_a"), bench.fingerprint("desk_b")]})
     if name == "reinstate":
-        decisions.retract(bench.root, bench.traces("desk_b")[0], "wrong", CLOCK)
+        decisions.retract(bench.root, [bench.traces("desk_b")[0]], "wrong", CLOCK)
 
 
 ACTS: dict[str, Act] = {
@@ -52,8 +52,8 @@ ACTS: dict[str, Act] = {
     "gate harness --install, rejected": lambda bench: bench.install("desk_c"),
     "gate model --install": lambda bench: bench.install_model("m@2"),
     "gate rollback": roll_back,
-    "retract": lambda bench: decisions.retract(bench.root, bench.traces("desk_b")[0], "wrong", CLOCK),
-    "reinstate": lambda bench: decisions.reinstate(bench.root, bench.traces("desk_b")[0], "right", CLOCK),
+    "retract": lambda bench: decisions.retract(bench.root, [bench.traces("desk_b")[0]], "wrong", CLOCK),
+    "reinstate": lambda bench: decisions.reinstate(bench.root, [bench.traces("desk_b")[0]], "right", CLOCK),
     "stamp": lambda bench: decisions.stamp(bench.root, bench.traces("desk_b")[:2], "none", "unknown", CLOCK),
 }
 

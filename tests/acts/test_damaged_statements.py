@@ -113,7 +113,7 @@ def test_another_trace_is_shown_and_audited(damaged: tuple[Shop, str]) -> None:
     assert isinstance(audited, audit.TraceAudit)
     assert {row["member"] for row in audited.conflicts} == {"outcome.reward", "outcome.status"}
     assert ("file-damaged", file) in about(audited.findings)
-    decisions.retract(shop.root, other, "wrong", CLOCK)
+    decisions.retract(shop.root, [other], "wrong", CLOCK)
     assert traces.show(shop.root, other).flags[0] == "retracted"
 
 
@@ -123,7 +123,7 @@ def test_of_the_trace_itself_no_answer_is_given(damaged: tuple[Shop, str]) -> No
     for ask in (
         lambda: traces.show(shop.root, trace),
         lambda: audit.audit(shop.root, trace),
-        lambda: decisions.retract(shop.root, trace, "wrong", CLOCK),
+        lambda: decisions.retract(shop.root, [trace], "wrong", CLOCK),
     ):
         with pytest.raises(IntegrityError) as caught:
             ask()

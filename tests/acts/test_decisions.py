@@ -140,7 +140,7 @@ def test_nothing_is_added_to_a_ledger_that_does_not_verify(shop: Shop) -> None:
     before = ledger.read_bytes()
     for decide in (
         lambda: shop.accept("desk_b"),
-        lambda: decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK),
+        lambda: decisions.retract(shop.root, [shop.ids()["t-0"]], "wrong", CLOCK),
         lambda: decisions.stamp(shop.root, [shop.ids()["t-0"]], "desk_b", "wrong", CLOCK),
     ):
         with pytest.raises(LedgerChainError):
@@ -154,8 +154,8 @@ def test_a_decision_has_a_reason_and_without_one_nothing_is_touched(shop: Shop, 
     trace = shop.ids()["t-0"]
     for decide in (
         lambda: shop.accept(reason=reason),
-        lambda: decisions.retract(shop.root, trace, reason, CLOCK),
-        lambda: decisions.reinstate(shop.root, trace, reason, CLOCK),
+        lambda: decisions.retract(shop.root, [trace], reason, CLOCK),
+        lambda: decisions.reinstate(shop.root, [trace], reason, CLOCK),
         lambda: decisions.stamp(shop.root, [trace], "desk_c", reason, CLOCK),
     ):
         with pytest.raises(UsageError, match="a decision needs a reason: it is empty"):
@@ -193,7 +193,7 @@ def test_a_retracted_trace_is_in_no_later_export_and_audit_says_so_of_earlier_on
     shop.accept()
     shop.export("earlier")
     trace = shop.ids()["t-1"]
-    decisions.retract(shop.root, trace[:12], "the order was of another customer", CLOCK)
+    decisions.retract(shop.root, [trace[:12]], "the order was of another customer", CLOCK)
     report = shop.export()
     assert (report.rows, report.excluded["retracted"]) == (2, 1)
     assert audit.audit(shop.root, trace).retracted
@@ -203,17 +203,33 @@ def test_a_retracted_trace_is_in_no_later_export_and_audit_says_so_of_earlier_on
 
 def test_reading_the_same_record_again_does_not_bring_a_retracted_trace_back(shop: Shop) -> None:
     shop.accept()
-    decisions.retract(shop.root, shop.ids()["t-1"], "wrong", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-1"]], "wrong", CLOCK)
     again = shop.ingest([document(f"t-{number}") for number in range(3)])
     assert (again.ingested, again.duplicates) == (0, 3)
     assert shop.export().rows == 2
 
 
+def test_several_traces_are_retracted_at_once_each_by_an_entry_of_its_own(shop: Shop) -> None:
+    shop.accept()
+    ids = shop.ids()
+    decisions.retract(shop.root, [ids["t-0"]], "wrong", CLOCK)
+    with pytest.raises(UnknownNameError):
+        decisions.retract(shop.root, [ids["t-1"], "f" * 64], "wrong", CLOCK)
+    made = decisions.retract(shop.root, [ids["t-0"], ids["t-1"][:12], ids["t-1"], ids["t-2"]], "all wrong", CLOCK)
+    assert (made.standing, set(made.entries)) == (1, {ids["t-1"], ids["t-2"]})
+    assert kinds(shop) == ["accept", "retract", "retract", "retract"]
+    assert all(audit.audit(shop.root, ids[task]).retracted for task in ("t-0", "t-1", "t-2"))
+    back = decisions.reinstate(shop.root, list(ids.values()), "all right", CLOCK)
+    assert (back.standing, set(back.entries)) == (len(ids) - 3, {ids["t-0"], ids["t-1"], ids["t-2"]})
+    with pytest.raises(NegativeAnswerError, match=f"the {len(ids)} traces are not retracted"):
+        decisions.reinstate(shop.root, list(ids.values()), "again", CLOCK)
+
+
 def test_a_reinstated_trace_is_back(shop: Shop) -> None:
     shop.accept()
     trace = shop.ids()["t-1"]
-    decisions.retract(shop.root, trace, "wrong", CLOCK)
-    decisions.reinstate(shop.root, trace, "it was right", CLOCK)
+    decisions.retract(shop.root, [trace], "wrong", CLOCK)
+    decisions.reinstate(shop.root, [trace], "it was right", CLOCK)
     assert shop.export().rows == 3
     assert not audit.audit(shop.root, trace).retracted
     assert kinds(shop) == ["accept", "retract", "reinstate"]
@@ -222,16 +238,16 @@ def test_a_reinstated_trace_is_back(shop: Shop) -> None:
 def test_what_stands_is_not_decided_twice(shop: Shop) -> None:
     trace = shop.ids()["t-1"]
     with pytest.raises(NegativeAnswerError, match="not retracted"):
-        decisions.reinstate(shop.root, trace, "why not", CLOCK)
-    decisions.retract(shop.root, trace, "wrong", CLOCK)
+        decisions.reinstate(shop.root, [trace], "why not", CLOCK)
+    decisions.retract(shop.root, [trace], "wrong", CLOCK)
     with pytest.raises(NegativeAnswerError, match="already"):
-        decisions.retract(shop.root, trace, "wrong", CLOCK)
+        decisions.retract(shop.root, [trace], "wrong", CLOCK)
     assert kinds(shop) == ["retract"]
 
 
 def test_a_trace_that_is_not_stored_cannot_be_decided_about(shop: Shop) -> None:
     with pytest.raises(UnknownNameError):
-        decisions.retract(shop.root, "f" * 64, "wrong", CLOCK)
+        decisions.retract(shop.root, ["f" * 64], "wrong", CLOCK)
     assert kinds(shop) == []
 
 

@@ -108,7 +108,7 @@ def store(shop: Shop, number: int, kind: dict[str, Any]) -> None:
         reward = 0.5 if kind["again"] == "another reward" else kind["reward"]
         shop.ingest([document(kind["task"], reward=reward, **how, **role)], claimed, f"again-{number}")
     if kind["decided"] == "retracted":
-        decisions.retract(shop.root, trace_id, "leaked", CLOCK)
+        decisions.retract(shop.root, [trace_id], "leaked", CLOCK)
     elif kind["decided"] == "settled":
         # where an outcome is disputed, no stamp settles that
         with suppress(NegativeAnswerError):

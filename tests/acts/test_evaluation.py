@@ -44,7 +44,7 @@ def test_a_cell_holds_every_evaluation_trace_of_its_pair_and_no_other(bench: Ben
 
 def test_retracted_traces_do_not_count_and_are_named(bench: Bench) -> None:
     trace = bench.traces("desk_b")[0]
-    decisions.retract(bench.root, trace, "a wrong grader", CLOCK)
+    decisions.retract(bench.root, [trace], "a wrong grader", CLOCK)
     made, left = cell(bench)
     assert (len(made.attempts), left) == (15, {"retracted": "evaluation-set-aside"})
 
@@ -54,7 +54,7 @@ def test_attempts_that_were_retracted_one_by_one_and_made_again_are_told_with_ho
         chosen = Selection(traces=frozenset(bench.traces("desk_c")), statuses=frozenset({"failure"}))
         bad = [(one.trace_id, str(one.row.task), one.row.attempt) for one in store.select(chosen)]
     for trace, *_ in bad:
-        decisions.retract(bench.root, trace, "flaky", CLOCK)
+        decisions.retract(bench.root, [trace], "flaky", CLOCK)
     told = {"traces": sorted(trace for trace, *_ in bad), "statuses": {"failure": len(bad)}}
     lacks = bench.gate("desk_c")
     assert lacks.report["candidate"]["retracted"] == {**told, "replaced": 0}

@@ -53,7 +53,7 @@ def test_it_holds_the_successes_of_the_accepted_harness(shop: Shop) -> None:
 def test_the_counts_add_up_to_the_store_and_every_reason_is_named(shop: Shop) -> None:
     shop.ingest([document(f"t-{n}", attempt=n, calls=n) for n in range(8)], name="more")
     shop.ingest([document("v", extra="Be brief."), document("w")], None, "unclaimed")
-    decisions.retract(shop.root, shop.ids()["t-1"], "wrong order", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-1"]], "wrong order", CLOCK)
     shop.accept()
     report = shop.export()
     assert report.traces == 15

@@ -93,12 +93,12 @@ def test_demonstrations_and_the_log_have_no_trace_in_common(failures: Shop) -> N
     steps = [
         lambda: None,
         lambda: failures.set(("conditions: null", "conditions: own.toml")),
-        lambda: decisions.retract(failures.root, ids["t-0"], "doubtful", CLOCK),
+        lambda: decisions.retract(failures.root, [ids["t-0"]], "doubtful", CLOCK),
         lambda: failures.enter("stamp", {"trace": failures.ids()["m-1"], "fingerprint": failures.fingerprint()}),
         lambda: failures.enter("stamp", {"trace": failures.ids()["m-0"], "fingerprint": failures.fingerprint()}),
         lambda: failures.enter("equivalent", {"fingerprints": [failures.fingerprint(), other]}),
         lambda: failures.set(("evidence: unique", "evidence: claimed")),
-        lambda: decisions.reinstate(failures.root, ids["t-0"], "it was fine", CLOCK),
+        lambda: decisions.reinstate(failures.root, [ids["t-0"]], "it was fine", CLOCK),
         lambda: reject(failures, "desk_b"),
         lambda: failures.accept("desk_b"),
     ]
@@ -186,7 +186,7 @@ def test_a_leak_stops_the_export_and_an_earlier_log_stays(failures: Shop, monkey
 def test_the_manifest_adds_up_to_the_store(failures: Shop) -> None:
     ids = failures.ids()
     failures.ingest([failed("n-0")], None, "nameless")
-    decisions.retract(failures.root, ids["f-0"], "wrong", CLOCK)
+    decisions.retract(failures.root, [ids["f-0"]], "wrong", CLOCK)
     failures.ingest([document("f-1", reward=0.0)], name="another-run")
     failures.read_anew(ids["f-2"])
     failures.read_anew(ids["b-0"])

@@ -92,7 +92,7 @@ def test_a_trace_whose_task_nobody_knows_may_be_one_of_the_evaluation_set(failur
 
 def test_retracted_contested_and_superseded_traces_are_left_out(failures: Shop) -> None:
     ids = failures.ids()
-    decisions.retract(failures.root, ids["f-0"], "wrong", CLOCK)
+    decisions.retract(failures.root, [ids["f-0"]], "wrong", CLOCK)
     again = failed("f-1", "Error: order o-1 is locked")
     again["extra"]["tracemark"]["outcome"] = {"status": "success", "reward": 1.0}
     failures.ingest([again], name="disagrees")

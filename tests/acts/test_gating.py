@@ -105,7 +105,7 @@ def test_every_pair_but_the_incumbent_that_was_evaluated_on_the_set_is_a_candida
 def test_a_candidate_is_counted_also_when_its_evaluation_was_retracted(bench: Bench) -> None:
     for harness, model in (("desk_c", "m@1"), ("desk_a", "m@2")):
         for trace in bench.traces(harness, model):
-            decisions.retract(bench.root, trace, "it was no better", CLOCK)
+            decisions.retract(bench.root, [trace], "it was no better", CLOCK)
     assert bench.gate().report["candidates"] == 4
     bench.evaluate("desk_a", "m@3", ALL)
     assert gating.gate_model(bench.root, "m@3").report["candidates"] == 5
@@ -125,7 +125,7 @@ def test_a_candidate_counts_as_often_as_it_was_evaluated(bench: Bench) -> None:
     gone: set[str] = set()
     for draw in range(2):
         for trace in set(bench.traces("desk_c")) - gone:
-            decisions.retract(bench.root, trace, "unlucky", CLOCK)
+            decisions.retract(bench.root, [trace], "unlucky", CLOCK)
             gone.add(trace)
         again = [
             run(task, "desk_c", "m@1", at, "success", said=f"Draw {draw}, {at}.") for task in TASKS for at in (0, 1)
@@ -180,7 +180,7 @@ def test_runs_of_which_nobody_knows_the_harness_or_the_model_are_of_no_candidate
     bench.store("desk_a", both[1:])
     assert tried(bench) == (4, 4)
     for trace in (*bench.traces("desk_d", "m@1"), *bench.traces("desk_a", "m@7")):
-        decisions.retract(bench.root, trace, "two harnesses made it", CLOCK)
+        decisions.retract(bench.root, [trace], "two harnesses made it", CLOCK)
     assert tried(bench) == (4, 4)
 
 
@@ -195,7 +195,7 @@ def test_what_was_retracted_is_counted_also_where_its_bytes_are_damaged(bench: B
     bench.evaluate("desk_a", "m@7", ALL)
     bench.evaluate("desk_a", "m@2", {"e-0": 1}, said="With other words.", sampling={"temperature": 2})
     for trace in {*bench.traces("desk_a", "m@7"), *bench.traces("desk_a", "m@2")}.difference(plain):
-        decisions.retract(bench.root, trace, "no better", CLOCK)
+        decisions.retract(bench.root, [trace], "no better", CLOCK)
     assert tried(bench) == (6, 6)
     with open_store(bench.root) as store:
         chosen = Selection(traces=frozenset({bench.traces("desk_a", "m@7")[0]}))
@@ -447,7 +447,7 @@ def test_two_things_changed_at_once_are_named(
         for number in range(2)
     ]
     for trace in bench.traces("desk_c"):
-        decisions.retract(bench.root, trace, "made anew", CLOCK)
+        decisions.retract(bench.root, [trace], "made anew", CLOCK)
     bench.store("desk_c", made)
     found = refusals(bench, capsys, "harness", "--candidate", "desk_c")
     assert list(found) == ["confounded"]

@@ -161,11 +161,11 @@ def test_contested_traces_are_counted_until_somebody_decides(shop: Shop) -> None
     (found,) = report.findings
     assert (found.code, found.severity, report.exit_code) == ("contested", Severity.WARNING, 0)
     assert found.message.startswith("statements about 2 traces disagree")
-    decisions.retract(shop.root, shop.ids()["t-0"], "two verdicts", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-0"]], "two verdicts", CLOCK)
     (found,) = health.check(shop.root).findings
     assert found.where == f"trace {shop.ids()['t-1'][:12]}"
     assert found.message.startswith("statements about 1 trace disagree")
-    decisions.retract(shop.root, shop.ids()["t-1"], "two verdicts", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-1"]], "two verdicts", CLOCK)
     assert health.check(shop.root).findings == ()
 
 

@@ -142,7 +142,7 @@ def test_a_call_that_no_validator_takes_is_no_yes(shop: Shop) -> None:
 def test_what_no_export_takes_is_not_looked_at_and_counted(shop: Shop) -> None:
     version(shop, properties=PREFIXED)
     shop.ingest([document("b", extra="Be brief."), document("n")], None, "nobody")
-    decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-0"]], "wrong", CLOCK)
     shop.read_anew(shop.ids()["t-1"])
     copied = [document("r"), document("f", reward=0.0)]
     for one in copied:
@@ -157,7 +157,7 @@ def test_what_was_taken_from_the_harness_is_none_of_its_traces(shop: Shop) -> No
     version(shop, properties=PREFIXED)
     for task in ("t-0", "t-1"):
         decisions.stamp(shop.root, [shop.ids()[task]], "none", "not ours", CLOCK)
-    decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-0"]], "wrong", CLOCK)
     found = asked(shop)
     assert (found.left_out, counts(found, "traces")) == ({}, {"valid": 1})
 

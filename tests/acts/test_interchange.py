@@ -234,7 +234,7 @@ def test_a_trace_that_was_decided_to_have_no_harness_comes_back_under_none(
 
 def test_what_was_retracted_or_read_anew_stays_and_is_counted(shop: Shop, tmp_path: Path) -> None:
     ids = shop.ids()
-    decisions.retract(shop.root, ids["t-0"], "private", CLOCK)
+    decisions.retract(shop.root, [ids["t-0"]], "private", CLOCK)
     newer = shop.read_anew(ids["t-1"])
     report = export(shop.root, tmp_path / "out")
     assert report.excluded == {"not_selected": 0, "superseded": 1, "retracted": 1}

@@ -98,7 +98,7 @@ def test_a_trace_that_somebody_stamps_leaves_its_group(shop: Shop) -> None:
 
 def test_a_retracted_trace_is_in_no_group_and_confirms_nothing(shop: Shop) -> None:
     foreign(shop, document("f-1"), document("f-2"))
-    decisions.retract(shop.root, shop.ids()["f-1"], "broken", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["f-1"]], "broken", CLOCK)
     [group] = groups(shop)
     assert group["traces"] == 1
     assert group["open"]["prompt_templates"] == "1 text, not confirmed by a second task"

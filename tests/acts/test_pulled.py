@@ -166,7 +166,7 @@ def test_every_verb_that_reads_the_store_ends_alike_in_a_clone_without_the_data(
         lambda: traces.show(shop.root, trace),
         lambda: traces.raw(shop.root, trace),
         lambda: audit.audit(shop.root, trace),
-        lambda: decisions.retract(shop.root, trace, "r", CLOCK),
+        lambda: decisions.retract(shop.root, [trace], "r", CLOCK),
         lambda: decisions.stamp(shop.root, [trace], "desk_a", "r", CLOCK),
     ):
         with pytest.raises(NotPulledError) as refused:

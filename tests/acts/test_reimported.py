@@ -110,7 +110,7 @@ def test_a_contested_run_that_was_settled_under_another_harness_stays_so(desk: S
 
 
 def test_a_retraction_bars_every_reading(desk: Shop, newer: Newer) -> None:
-    decisions.retract(desk.root, newest(desk, "t-0"), "holds an address", CLOCK)
+    decisions.retract(desk.root, [newest(desk, "t-0")], "holds an address", CLOCK)
     for version in ("90", "91"):
         newer(version)
         again(desk)

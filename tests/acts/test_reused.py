@@ -109,7 +109,7 @@ def test_a_second_evaluation_of_a_few_tasks_lacks_the_others(bench: Bench) -> No
     assert [(one["name"], one["met"]) for one in done.report["measured"]["conditions"]] == [("fresh", True)]
     # what was begun by mistake is retracted, and what installed the pair counts again
     for trace in done.report["incumbent"]["traces"]:
-        decisions.retract(bench.root, trace, "begun by mistake", CLOCK)
+        decisions.retract(bench.root, [trace], "begun by mistake", CLOCK)
     assert len(bench.gate("desk_c").report["reused"]) == 16
 
 

@@ -34,7 +34,7 @@ def test_what_the_verbs_store_is_what_the_models_say(shop: Shop) -> None:
     shop.ingest([document("t-0", reward=0.0)], "desk_a", "judged again")
     shop.ingest([document("w-1", extra="Another prompt.")], "desk_a", "wrong")
     shop.accept()
-    decisions.retract(shop.root, shop.ids()["t-1"], "a mistake", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-1"]], "a mistake", CLOCK)
     shop.export()
     traces, notes = stored(shop.root)
     assert len(traces) == 8

@@ -72,7 +72,7 @@ def test_a_group_of_foreign_traces_is_listed_by_its_name(shop: Shop) -> None:
 
 
 def test_what_was_decided_shows_in_the_flags(shop: Shop) -> None:
-    decisions.retract(shop.root, shop.ids()["t-0"], "wrong", CLOCK)
+    decisions.retract(shop.root, [shop.ids()["t-0"]], "wrong", CLOCK)
     write_version(shop.root, "desk_c", handler=" + '.'")
     decisions.stamp(shop.root, [shop.ids()["t-1"]], "desk_c", "misnamed", CLOCK)
     rows = {row["task"]: row for row in traces.list_(shop.root, TraceFilter()).traces}
@@ -165,7 +165,7 @@ def test_list_audit_and_show_say_the_same_of_a_trace(shop: Shop) -> None:
     shop.ingest([document("g-1", reward=None)], name="ungraded")
     shop.ingest([document("g-1"), document("t-2", reward=0.0)], name="graded")
     ids = shop.ids()
-    decisions.retract(shop.root, ids["t-0"], "wrong", CLOCK)
+    decisions.retract(shop.root, [ids["t-0"]], "wrong", CLOCK)
     for task, name in (("t-1", "desk_c"), ("n-1", "desk_a"), ("n-2", "none")):
         decisions.stamp(shop.root, [ids[task]], name, "settled", CLOCK)
     rows = traces.list_(shop.root, TraceFilter()).traces

@@ -82,7 +82,7 @@ def decide(shop: Shop, command: str, reason: str) -> Any:
             return decisions.accept(shop.root, harness, reason, clock)
         if verb == "stamp":
             return decisions.stamp(shop.root, [trace], harness, reason, clock)
-        return {"retract": decisions.retract, "reinstate": decisions.reinstate}[verb](shop.root, trace, reason, clock)
+        return {"retract": decisions.retract, "reinstate": decisions.reinstate}[verb](shop.root, [trace], reason, clock)
     except NegativeAnswerError as error:
         return error.message
 
@@ -228,8 +228,8 @@ def test_nothing_is_decided_on_a_ledger_that_another_took_the_place_of(
 @pytest.mark.parametrize(
     "decide",
     [
-        lambda root: decisions.retract(root, "abcdef", "why", FixedClock()),
-        lambda root: decisions.reinstate(root, "abcdef", "why", FixedClock()),
+        lambda root: decisions.retract(root, ["abcdef"], "why", FixedClock()),
+        lambda root: decisions.reinstate(root, ["abcdef"], "why", FixedClock()),
         lambda root: decisions.stamp(root, ["abcdef"], "none", "why", FixedClock()),
     ],
 )

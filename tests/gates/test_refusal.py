@@ -88,7 +88,7 @@ def test_attempts_without_a_verdict_beside_a_whole_evaluation_are_not_passed_ove
     assert (
         "more than the 4 attempts asked for at 1 task ('desk/a'), 1 attempt without a verdict among" in refusal.message
     )
-    assert f"tracemark retract TRACE --reason TEXT for what was no attempt ({beside.trace[:12]})" in refusal.hint
+    assert f"tracemark retract TRACES --reason TEXT for what was no attempt ({beside.trace[:12]})" in refusal.hint
     assert refusal.traces == (beside.trace,)
 
 

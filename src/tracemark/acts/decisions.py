@@ -38,6 +38,7 @@ from tracemark.ledger.params_file import require_settable, set_accepted
 from tracemark.model.decision import Kind
 from tracemark.store.deciding import settling
 from tracemark.store.layout import Layout
+from tracemark.store.selection import State
 from tracemark.store.state import of_harness
 from tracemark.store.store import Store
 
@@ -62,14 +63,14 @@ class Accepted(Report):
 
 @dataclass(frozen=True)
 class Decided(Report):
-    """A decision about one trace was made."""
+    """Traces were retracted, or reinstated."""
 
     kind: str
     """`retract` or `reinstate`."""
-    trace_id: str
-    """The trace concerned."""
-    entry: str
-    """Digest of the ledger entry."""
+    standing: int
+    """Traces named of which that was decided already; they get no second entry."""
+    entries: dict[str, str]
+    """Id of each trace of which it was decided now to the digest of its entry in the ledger."""
 
 
 @dataclass(frozen=True)
@@ -162,24 +163,32 @@ def _same_program(corpus: Corpus, harness: Harness, previous: str | None) -> Ite
         yield finding("accepted-alike", place_of(harness), message, hint)
 
 
-def retract(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
-    """Bar a trace, and the raw records that hold it, from every export.
+def retract(root: Path, traces: Sequence[str], reason: str, clock: Clock) -> Decided:
+    """Bar traces, and the raw records that hold them, from every export, each by an entry of its own.
+
+    Args:
+        root: the corpus.
+        traces: ids or their beginnings; not empty.
+        reason: why; not empty.
+        clock: gives the entries their times.
 
     Raises:
-        UnknownNameError: when no trace has an id that begins so.
-        NegativeAnswerError: when it is retracted already.
+        UnknownNameError: when no trace has an id that begins so; then none is retracted.
+        NegativeAnswerError: when all are retracted already.
+        UsageError: when the reason is empty.
     """
-    return _about_trace(root, Kind.RETRACT, trace, reason, clock)
+    return _decide(root, Kind.RETRACT, traces, reason, clock)
 
 
-def reinstate(root: Path, trace: str, reason: str, clock: Clock) -> Decided:
-    """Lift the retraction of a trace.
+def reinstate(root: Path, traces: Sequence[str], reason: str, clock: Clock) -> Decided:
+    """Lift the retraction of traces, each by an entry of its own; see `retract`.
 
     Raises:
-        UnknownNameError: when no trace has an id that begins so.
-        NegativeAnswerError: when the trace is not retracted.
+        UnknownNameError: when no trace has an id that begins so; then none is reinstated.
+        NegativeAnswerError: when none is retracted.
+        UsageError: when the reason is empty.
     """
-    return _about_trace(root, Kind.REINSTATE, trace, reason, clock)
+    return _decide(root, Kind.REINSTATE, traces, reason, clock)
 
 
 def stamp(root: Path, traces: Sequence[str], harness: str, reason: str, clock: Clock) -> Settled:
@@ -284,18 +293,25 @@ def _audit(trace_id: str) -> str:
     return f"tracemark audit {trace_id[:12]}"
 
 
-def _about_trace(root: Path, kind: Kind, trace: str, reason: str, clock: Clock) -> Decided:
+def _decide(root: Path, kind: Kind, traces: Sequence[str], reason: str, clock: Clock) -> Decided:
     chain.require_reason(reason)
     Layout(root).require()
     with turn(root) as corpus, open_store(root) as store:
-        trace_id = resolve(corpus, store, trace)
-        state = store.state(trace_id, corpus.store_decisions)
-        if kind is Kind.REINSTATE and not state.retracted:
-            raise NegativeAnswerError("the trace is not retracted", where=trace_id, hint=_audit(trace_id))
-        if kind is Kind.RETRACT and state.retracted:
-            raise NegativeAnswerError("the trace is retracted already", where=trace_id, hint=_audit(trace_id))
-        raw = state.row.raw_digest
-        also = sorted(store.records_of_run(trace_id) - {raw})
-        subject = {"trace": trace_id, **({"raw": raw} if raw else {}), **({"also": also} if also else {})}
-        entry = chain.append(root / chain.NAME, corpus.chain, chain.Draft(kind, subject, reason), clock)
-    return Decided((), kind.value, trace_id, entry.digest)
+        named = list(dict.fromkeys(resolve(corpus, store, trace) for trace in traces))
+        states = [store.state(trace_id, corpus.store_decisions) for trace_id in named]
+        wanted = [state for state in states if state.retracted is not (kind is Kind.RETRACT)]
+        if not wanted:
+            what = "the trace is" if len(named) == 1 else f"the {len(named)} traces are"
+            said = "retracted already" if kind is Kind.RETRACT else "not retracted"
+            raise NegativeAnswerError(f"{what} {said}", where=named[0], hint=_audit(named[0]))
+        drafts = [chain.Draft(kind, _with_records(store, state), reason) for state in wanted]
+        entries = chain.append_all(root / chain.NAME, corpus.chain, drafts, clock)
+    decided = {state.trace_id: entry.digest for state, entry in zip(wanted, entries, strict=True)}
+    return Decided((), kind.value, len(named) - len(wanted), decided)
+
+
+def _with_records(store: Store, state: State) -> dict[str, Any]:
+    """Return a trace with the raw records that hold it, as the subject of a decision."""
+    raw = state.row.raw_digest
+    also = sorted(store.records_of_run(state.trace_id) - {raw})
+    return {"trace": state.trace_id, **({"raw": raw} if raw else {}), **({"also": also} if also else {})}

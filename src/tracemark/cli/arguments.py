@@ -25,6 +25,9 @@ OutputOption = Annotated[
 ]
 ReasonOption = Annotated[str, typer.Option("--reason", help="Why; goes into the ledger.", metavar="TEXT")]
 TraceArgument = Annotated[str, typer.Argument(help="A trace id, or enough of its beginning.", metavar="TRACE")]
+TracesArgument = Annotated[
+    list[str], typer.Argument(help="Trace ids, or enough of their beginnings.", metavar="TRACES")
+]
 HarnessArgument = Annotated[
     str, typer.Argument(help="A name in harness_versions/, or a fingerprint or its beginning.", metavar="HARNESS")
 ]

@@ -269,7 +269,7 @@ def _evened(sheet: _Sheet, unjudged: set[str]) -> str:
     hint += "; never leave out single attempts"
     if not unjudged:
         return hint
-    retract = f"tracemark retract TRACE --reason TEXT for what was no attempt ({digits(unjudged)})"
+    retract = f"tracemark retract TRACES --reason TEXT for what was no attempt ({digits(unjudged)})"
     return f"{retract}, and compare again; or have them judged, {hint}"
 
 

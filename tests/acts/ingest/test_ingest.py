@@ -82,6 +82,27 @@ def test_a_batch_names_its_harness_model_domain_and_split(desk) -> None:
     assert report.exit_code == 0
 
 
+@pytest.mark.parametrize("cut", [1, source.RANGE])
+def test_what_records_say_otherwise_than_their_batch_counts_and_is_told_once(desk, monkeypatch, cut) -> None:
+    monkeypatch.setattr(source, "RANGE", cut)
+    for number in range(3):
+        made = desk.document(f"t-{number}")
+        made["agent"]["model_name"] = "tiny"
+        desk.write(f"first/{number}.jsonl", made)
+    desk.put("first/batch.yaml", b"model: {name: large, revision: '7'}\ndomain: shop\n")
+    report = desk.ingest()
+    assert {(state.row.model, state.row.revision) for state in desk.states().values()} == {("tiny", None)}
+    (found,) = report.findings
+    assert (found.code, found.where) == ("batch-overruled", "first/0.jsonl (batch.yaml)")
+    assert found.message.startswith("model 'large@7' is stated, and 3 records say otherwise ('tiny')")
+    assert (report.finding_counts, report.exit_code) == ({"batch-overruled": 3}, 0)
+    # what the hint says is done to the letter
+    desk.put("first/batch.yaml", b"model: tiny@7\ndomain: shop\n")
+    again = desk.ingest()
+    assert (again.strengthened, again.contested, codes(again)) == (3, 0, [])
+    assert {(state.row.model, state.row.revision) for state in desk.states().values()} == {("tiny", "7")}
+
+
 def test_a_harness_named_by_the_caller_stands_above_that_of_the_batch(desk) -> None:
     desk.write("first/runs.jsonl", desk.document("t-1", by="desk_b"))
     desk.put("first/batch.yaml", b"harness: nobody\n")

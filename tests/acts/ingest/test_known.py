@@ -672,7 +672,7 @@ def test_a_retracted_record_that_is_ingested_again_stays_barred(desk) -> None:
     document = desk.document("t-1")
     path = desk.write("runs.jsonl", document)
     desk.ingest(path)
-    decisions.retract(desk.root, desk.state("t-1").trace_id, "holds an address", CLOCK)
+    decisions.retract(desk.root, [desk.state("t-1").trace_id], "holds an address", CLOCK)
     (desk.inbox / "copy.json").write_text(json.dumps(document))
     assert counts(desk.ingest()) == {"duplicates": 2}
     assert desk.states(Corpus(desk.root).store_decisions)["t-1"].retracted
@@ -693,11 +693,11 @@ def test_no_other_record_of_a_retracted_trace_brings_the_run_back(
     desk.ingest(desk.write("b.jsonl", document))
     trace = desk.state("t-1").trace_id
     if later:
-        decisions.retract(desk.root, trace, "leaked answer", CLOCK)
+        decisions.retract(desk.root, [trace], "leaked answer", CLOCK)
     other = pretty(desk, "a.json", document)
     assert counts(desk.ingest(other)) == {"duplicates": 1}
     if not later:
-        decisions.retract(desk.root, trace, "leaked answer", CLOCK)
+        decisions.retract(desk.root, [trace], "leaked answer", CLOCK)
     newer("90")
     assert counts(desk.ingest(other)) == {"reimported": 1}
     assert present(desk) == [True]
@@ -708,7 +708,7 @@ def test_no_other_record_of_a_retracted_trace_brings_the_run_back(
     assert counts(desk.ingest(third)) == {"reimported": 1}
     assert present(desk) == [True]
     with pytest.raises(NegativeAnswerError, match="retracted already"):
-        decisions.retract(desk.root, desk.ids(superseded=False)[0], "leaked answer", CLOCK)
+        decisions.retract(desk.root, [desk.ids(superseded=False)[0]], "leaked answer", CLOCK)
 
 
 def test_the_newer_reading_can_be_reinstated_alone_and_stays_so_whatever_is_read_again(
@@ -718,19 +718,19 @@ def test_the_newer_reading_can_be_reinstated_alone_and_stays_so_whatever_is_read
     one, two = desk.write("b.jsonl", document), pretty(desk, "a.json", document)
     desk.ingest()
     old = desk.state("t-1").trace_id
-    decisions.retract(desk.root, old, "read wrongly", CLOCK)
+    decisions.retract(desk.root, [old], "read wrongly", CLOCK)
     newer("90")
     desk.ingest(two)
     (new,) = desk.ids(superseded=False)
     assert present(desk) == [True]
-    decisions.reinstate(desk.root, new, "this reading is right", CLOCK)
+    decisions.reinstate(desk.root, [new], "this reading is right", CLOCK)
     assert present(desk) == [False]
     assert counts(desk.ingest(one)) == {"duplicates": 1}
     assert present(desk) == [False]
     decided = Corpus(desk.root).store_decisions
     with Store.open(desk.root) as store:
         assert store.state(old, decided).retracted, "nobody reinstated the old reading"
-    decisions.reinstate(desk.root, old, "that one too", CLOCK)
+    decisions.reinstate(desk.root, [old], "that one too", CLOCK)
     assert Corpus(desk.root).decisions.retracted == {}
 
 
@@ -741,7 +741,7 @@ def test_a_retraction_names_every_record_of_the_run(desk, newer: Callable[[str],
     newer("90")
     desk.ingest(two)
     (new,) = desk.ids(superseded=False)
-    decisions.retract(desk.root, new, "leaked answer", CLOCK)
+    decisions.retract(desk.root, [new], "leaked answer", CLOCK)
     (entry,) = Corpus(desk.root).chain.entries
     assert entry.decision.subject == {"trace": new, "raw": sha(two), "also": [sha(one)]}
     newer("91")
@@ -752,7 +752,7 @@ def test_a_retraction_names_every_record_of_the_run(desk, newer: Callable[[str],
 def test_a_retracted_record_that_another_importer_reads_is_barred_under_its_new_id_too(desk) -> None:
     document = desk.document("t-1")
     old = store_as_version(desk, document, "0.9")
-    decisions.retract(desk.root, old, "holds an address", CLOCK)
+    decisions.retract(desk.root, [old], "holds an address", CLOCK)
     desk.ingest(desk.write("runs.jsonl", document))
     states = desk.states(Corpus(desk.root).store_decisions).values()
     assert [state.retracted for state in states] == [True]

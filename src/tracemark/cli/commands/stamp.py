@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tracemark.acts import decisions
-from tracemark.cli.arguments import Output, OutputOption, ReasonOption, corpus
+from tracemark.cli.arguments import Output, OutputOption, ReasonOption, TracesArgument, corpus
 from tracemark.cli.output import show
 from tracemark.cli.progress import working
 from tracemark.clock import SystemClock
@@ -15,7 +15,7 @@ from tracemark.clock import SystemClock
 
 def command(
     ctx: typer.Context,
-    traces: Annotated[list[str], typer.Argument(help="Trace ids, or enough of their beginnings.", metavar="TRACES")],
+    traces: TracesArgument,
     harness: Annotated[
         str, typer.Option("--harness", metavar="HARNESS", help="A name, a fingerprint, or none for no known harness.")
     ],
