@@ -279,7 +279,7 @@ def test_evidence_that_lacks_a_member_says_which(bench: Bench) -> None:
 
 def test_traces_that_were_retracted_since_are_told(bench: Bench) -> None:
     bench.install()
-    decisions.retract(bench.root, bench.traces("desk_b")[0], "a wrong grader", CLOCK)
+    decisions.retract(bench.root, [bench.traces("desk_b")[0]], "a wrong grader", CLOCK)
     (message,) = findings(bench, "evidence-gone")
     assert "were retracted since: 1" in message
     assert health.check(bench.root).exit_code == 0

@@ -53,7 +53,7 @@ def test_a_task_retires_only_when_its_very_trace_was_taken(accepted: Shop) -> No
     # another success of t-0, made after the one that was taken was retracted
     gone = accepted.ids()["t-0"]
     assert gone in taken
-    decisions.retract(accepted.root, gone, "the wrong order", CLOCK)
+    decisions.retract(accepted.root, [gone], "the wrong order", CLOCK)
     accepted.ingest([document("t-0", said="Done again.", attempt=1)], name="again")
     report = made(accepted)
     assert (report.waiting, report.retired) == (("t-0",), ("t-1", "t-2"))
@@ -119,7 +119,7 @@ def test_what_is_no_whole_run_of_the_agent_is_no_attempt(accepted: Shop, run: di
 def test_what_was_retracted_is_no_attempt(accepted: Shop) -> None:
     accepted.ingest(failures("hard", 4), name="failed")
     assert made(accepted).given_up == ("hard",)
-    decisions.retract(accepted.root, accepted.ids()["hard"], "the desk was broken", CLOCK)
+    decisions.retract(accepted.root, [accepted.ids()["hard"]], "the desk was broken", CLOCK)
     assert {"task": "hard", "attempts": 1, "reason": "not solved yet"} in made(accepted).tasks
 
 
