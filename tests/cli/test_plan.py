@@ -32,11 +32,12 @@ REPORT = PlanReport(
     waiting=(),
     given_up=("g",),
     not_needed=(),
+    untaken={},
     evaluation=32,
     unnamed=1,
 )
 WORDS = """\
-1 task, 2 runs under desk with m@1: 1 more rows to be expected
+1 task, 2 runs under desk with m@1: 1 more row to be expected
 2 rows there now, 10 are wanted
 tasks not listed: 2 solved and harvested, 1 given up, 32 of the evaluation set
 1 run whose task nobody knows
@@ -114,6 +115,7 @@ def test_words_of_a_plan_that_lists_nothing() -> None:
         waiting=(),
         given_up=(),
         not_needed=(),
+        untaken={},
         evaluation=0,
         unnamed=0,
     )

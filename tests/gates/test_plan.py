@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from typing import Any
 
@@ -41,6 +43,13 @@ def test_a_task_that_is_solved_and_harvested_retires() -> None:
 
 def test_what_was_harvested_under_an_earlier_harness_is_not_solved_under_this_one() -> None:
     assert names(planned(state("a", 0, 0, 1))) == ["a"]
+
+
+def test_a_task_of_which_no_export_takes_the_successes_is_not_said_to_be_unsolved() -> None:
+    found = planned(state("a", 2)._replace(untaken=2), state("b", 2, 1)._replace(untaken=1), per_task=2)
+    reasons = {one.task: one.reason for one in found.tasks}
+    assert reasons == {"a": "no success that an export takes", "b": "more successes wanted"}
+    assert planned(state("a", 8)._replace(untaken=8)).exhausted == ("desk/a",)
 
 
 def test_a_solved_task_waits_for_an_export() -> None:
@@ -84,7 +93,7 @@ def test_a_task_is_given_up_after_its_attempts_and_never_gets_more() -> None:
 
 def test_a_plan_ends_when_what_it_lets_expect_fills_the_set() -> None:
     # never run: 2 attempts at a rate of one half are one row each
-    found = planned(*(state(f"t{at}") for at in range(9)), total=3)
+    found = planned(*(state(f"t{at}") for at in range(9)), total=3, per_task=2)
     assert (names(found), found.expected) == (["t0", "t1", "t2"], 3.0)
     assert found.not_needed == tuple(f"desk/t{at}" for at in range(3, 9))
     assert names(planned(state("a", 4, 1), state("b"), total=1)) == []
@@ -103,11 +112,29 @@ def test_a_plan_has_at_most_so_many_runs_and_cuts_the_last_task_for_it() -> None
 
 def test_what_nothing_is_expected_to_fill_is_told() -> None:
     # never run: two attempts at a rate of one half are one row
-    assert planned(state("a"), state("b"), total=5).unfilled == 3
-    assert planned(state("a"), state("b"), total=2).unfilled == 0
+    assert planned(state("a"), state("b"), total=5, per_task=2).unfilled == 3
+    assert planned(state("a"), state("b"), total=2, per_task=2).unfilled == 0
     assert planned(state("a"), total=None).unfilled == 0
     # six times a third is a little less than two
-    assert planned(*(state(f"t{at}", 2) for at in range(6)), total=2).unfilled == 0
+    assert planned(*(state(f"t{at}", 2) for at in range(6)), total=2, per_task=2).unfilled == 0
+
+
+@pytest.mark.parametrize(("attempts", "per_task"), [(2, 1), (2, 2), (4, 1), (4, 3), (5, 4), (3, None)])
+@pytest.mark.parametrize(("tried", "solved"), [(0, 0), (3, 0), (9, 4)])
+def test_of_a_task_no_more_rows_are_expected_than_it_may_give(
+    attempts: int, per_task: int | None, tried: int, solved: int
+) -> None:
+    given_rows = solved if per_task is None else min(solved, per_task - 1)
+    found = planned(state("a", tried, given_rows), attempts=attempts, per_task=per_task, most_attempts=None)
+    rate, room = (given_rows + 0.5) / (tried + 1), (per_task or 99) - given_rows
+    # every run of attempts by itself, with its chance
+    outcomes = list(itertools.product((0, 1), repeat=attempts))
+    mean = sum(min(room, sum(one)) * math.prod(rate if won else 1 - rate for won in one) for one in outcomes)
+    assert found.expected == pytest.approx(mean)
+
+
+def test_two_attempts_at_a_half_give_three_quarters_of_a_row_where_one_is_taken() -> None:
+    assert planned(*(state(f"t{at}") for at in range(30))).expected == 22.5
 
 
 @pytest.mark.parametrize(
@@ -142,7 +169,7 @@ def test_a_task_counts_to_the_nearest_class_that_has_a_quota(group: str, named: 
 
 def test_the_class_that_lacks_most_comes_first_and_none_gets_more_than_its_quota() -> None:
     states = [state(f"{group}{at}", group=group) for group in "ab" for at in range(4)] + [state("c0", group="c")]
-    found = planned(*states, quotas={"a": 1, "b": 3}, total=None)
+    found = planned(*states, quotas={"a": 1, "b": 3}, total=None, per_task=2)
     assert names(found) == ["b0", "b1", "a0", "b2"]
     assert found.short == {}
     assert "desk/c0" in found.not_needed
@@ -156,11 +183,11 @@ def test_a_quota_counts_the_rows_that_are_there() -> None:
 
 def test_classes_without_a_quota_share_what_the_total_leaves() -> None:
     states = [state("a0", group="a"), state("b0", group="b"), state("b1", group="b")]
-    assert names(planned(*states, quotas={"a": 1}, total=2)) == ["a0", "b0"]
+    assert names(planned(*states, quotas={"a": 1}, total=2, per_task=2)) == ["a0", "b0"]
 
 
 def test_a_quota_that_no_task_is_left_for_is_told() -> None:
-    found = planned(state("a0", group="a"), quotas={"a": 4, "z": 2})
+    found = planned(state("a0", group="a"), quotas={"a": 4, "z": 2}, per_task=2)
     assert found.short == {"a": 3, "z": 2}
     # with what the classes without a quota lack
     assert (found.rest, found.unfilled) == (94, 99)
@@ -168,7 +195,7 @@ def test_a_quota_that_no_task_is_left_for_is_told() -> None:
 
 def test_a_quota_is_run_although_other_classes_fill_the_total() -> None:
     full = [state(f"b{at}", 1, 1, group="b") for at in range(10)]
-    found = planned(*full, *(state(f"a{at}", group="a") for at in range(10)), quotas={"a": 5}, total=10)
+    found = planned(*full, *(state(f"a{at}", group="a") for at in range(10)), quotas={"a": 5}, total=10, per_task=2)
     assert names(found) == ["a0", "a1", "a2", "a3", "a4"]
     # all ten are rows, and five of them take the place of nothing that is wanted
     assert (found.rows, found.lacking, found.unfilled, found.short) == (10, 5, 0, {})
@@ -176,7 +203,7 @@ def test_a_quota_is_run_although_other_classes_fill_the_total() -> None:
 
 def test_a_class_above_its_quota_fills_no_other() -> None:
     full = [state(f"b{at}", 1, 1, group="b") for at in range(10)]
-    found = planned(*full, state("a0", group="a"), state("c0"), quotas={"a": 1, "b": 6}, total=10)
+    found = planned(*full, state("a0", group="a"), state("c0"), quotas={"a": 1, "b": 6}, total=10, per_task=2)
     assert names(found) == ["a0", "c0"]
     assert (found.lacking, found.unfilled, found.short, found.rest) == (4, 2, {}, 2)
 

@@ -4,12 +4,8 @@ The store says how often each task was run and how often it succeeded, the recor
 training rows, and params.yaml says what is wanted. What follows from the counts is `tracemark.gates.plan`'s business.
 
 Invariants:
-- a success counts only where an SFT export that is made now would take it, by the very filter of the export;
-- it is *harvested* when a recorded SFT export took that very trace, or an older reading of its record, not when
-  another of its task was taken;
-- an attempt counts against a task only where the accepted model made it (where none is accepted, a model whose traces
-  an export takes): what one model cannot do another may. An accepted name without a revision means any, and where runs
-  name none it means these alone, as it does for a gate;
+- which attempts and successes count is said in `tracemark.acts.task_counts`; a success that counts for nothing is told
+  with its reason where a task has no other;
 - a task of the evaluation set is never listed.
 """
 
@@ -17,33 +13,29 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.evaluation_set import require_unchanged
-from tracemark.acts.export import KIND, look, require_accepted, require_whole, terms_of
+from tracemark.acts.export import require_accepted
 from tracemark.acts.export_place import require_elsewhere, require_replaceable
 from tracemark.acts.pulled import require_pulled
-from tracemark.acts.uncompared import require_compared
+from tracemark.acts.task_counts import Task, TaskCounts, counted
 from tracemark.durable import read_regular, why_unread, write_atomic
 from tracemark.errors import ExportRefusedError, IrregularFileError, UsageError
 from tracemark.exporters.evaluation import for_evaluation, unmatched
-from tracemark.exporters.select import of_models
-from tracemark.findings import Finding, Report, finding
+from tracemark.exporters.select import Reason
+from tracemark.findings import CODES, Finding, Report, finding
 from tracemark.gates import plan as plans
 from tracemark.gates import task_list
 from tracemark.gates.plan import Plan, TaskState, Wanted
 from tracemark.ledger.params import Params
-from tracemark.store.selection import Selection, State
-from tracemark.store.store import Store
-
-_Task: TypeAlias = tuple[str, str | None]
-"""A task's name and domain."""
+from tracemark.words import numbered
 
 _EXAMPLE = "reports/plan.jsonl"
 """Where a plan may be written, for hints."""
@@ -67,7 +59,7 @@ class PlanReport(Report):
 
     tasks: tuple[dict[str, Any], ...]
     """The task list, in order: `task`, `domain` and `class` where known, `attempts` (how many runs to make), `reason`
-    (`never run`, `not solved yet` or `more successes wanted`)."""
+    (`never run`, `not solved yet`, `no success that an export takes` or `more successes wanted`)."""
     fingerprint: str
     """The accepted harness, under which the runs are to be made."""
     harness: str | None
@@ -84,7 +76,8 @@ class PlanReport(Report):
     lacking: int | None
     """Rows wanted that are not there, where a class that has more than its share fills no other; None likewise."""
     expected: float
-    """Rows to be expected of the list: each attempt at (c + ½) / (n + 1), for c successes of n attempts so far."""
+    """Rows to be expected of the list: each attempt at (c + ½) / (n + 1), for c successes of n attempts so far, and of
+    a task no more than it may still give."""
     unfilled: int
     """Rows wanted that no plan can be expected to bring, however many runs it lists: the known tasks do not give
     more."""
@@ -98,6 +91,9 @@ class PlanReport(Report):
     """Tasks that had `plan.attempts` attempts without a success that an export would take."""
     not_needed: tuple[str, ...]
     """Tasks that would be run if more rows or runs were wanted."""
+    untaken: dict[str, int]
+    """Successes of tasks that have none which an export would take, by the first reason why it would not; tasks of the
+    evaluation set aside."""
     evaluation: int
     """Tasks of the evaluation set, which are never listed."""
     unnamed: int
@@ -141,7 +137,7 @@ def planned(corpus: Corpus, options: PlanOptions) -> PlanReport:
     wanted = _wanted(corpus.params, options.runs)
     listed = [] if options.tasks is None else _listed(options.tasks)
     with open_store(corpus.root) as store:
-        counts = _counted(corpus, store)
+        counts = counted(corpus, store)
         # an empty name is none
         stored = {(task, domain or None) for task, domain in store.tasks() if task}
         beside = tuple(store.findings)
@@ -155,81 +151,38 @@ def planned(corpus: Corpus, options: PlanOptions) -> PlanReport:
     # what no number of runs would fill is another matter than what was not asked for
     fullest = made if wanted.runs is None else plans.plan(states, replace(wanted, runs=None), held_out)
     known = (*stored, *((one.task, one.domain) for one in listed))
-    notes = [*unmatched(evaluation, known, corpus.params.evaluation_file), *_unfilled(fullest, wanted)]
-    return _report(corpus, made, fullest, wanted, (*notes, *beside))
+    untaken = {place: why for place, why in counts.without_row().items() if not held_out(*place)}
+    notes = [
+        *unmatched(evaluation, known, corpus.params.evaluation_file),
+        # what is not lacking need not be found
+        *(_not_taken(untaken, counts.remedies) if made.lacking != 0 else ()),
+        *_unfilled(fullest, wanted, untaken=bool(untaken)),
+    ]
+    report = _report(corpus, made, fullest, wanted, (*notes, *beside))
+    return replace(report, untaken=_by_reason(untaken))
 
 
-@dataclass(slots=True)
-class _Counts:
-    """How often each task was run, how often with a success that counts, and how many of those became rows."""
-
-    attempts: Counter[_Task]
-    solved: Counter[_Task]
-    harvested: Counter[_Task]
-    unnamed: list[TaskState]
-    revised: Counter[_Task]
-    """Attempts by revisions of the accepted model, where that is a name alone; the others are in `attempts`."""
-    plain: bool = False
-    """Whether a run is of the accepted model in so many words."""
+def _by_reason(untaken: Mapping[Task, Counter[Reason]]) -> dict[str, int]:
+    """Return successes by the reason why no export takes them, in the order in which reasons are looked for."""
+    found = sum(untaken.values(), Counter[Reason]())
+    return {reason.value: found[reason] for reason in Reason if found[reason]}
 
 
-def _counted(corpus: Corpus, store: Store) -> _Counts:
-    """Count the runs under the accepted harness and its declared equivalents."""
-    terms = terms_of(corpus)
-    require_whole(store)
-    with store.workspace() as folder, store.unchanging():
-        seen = look(store, corpus, terms, folder)
-        taken = {trace for note in store.annotations(KIND) for trace in note.value["value"]["traces"]}
-        taken.update(*store.newer_readings(taken).values())
-        passed = {trace.id for trace in seen.judged.passed}
-        store.require_true(seen.restated & passed)
-        # what is retracted or superseded was no attempt at the task that others should pay for
-        runs = Selection(fingerprints=frozenset(terms.accepted), retracted=False)
-        counts = _Counts(Counter(), Counter(), Counter(), [], Counter())
-        by = partial(_by, corpus.params.accepted.model, terms.models)
-        for state in store.select(runs, corpus.store_decisions):
-            _count(counts, state, passed, taken, by)
-        if not counts.plain:
-            counts.attempts.update(counts.revised)
-    if seen.compared & passed:
-        require_compared(corpus, store)
-    return counts
+def _not_taken(untaken: Mapping[Task, Counter[Reason]], told: Mapping[Reason, str]) -> list[Finding]:
+    """Return the finding that tasks have no success but some that no export takes."""
+    reasons = _by_reason(untaken)
+    if not reasons:
+        return []
+    many = f"{numbered(sum(reasons.values()), 'success')} of {numbered(len(untaken), 'task')}"
+    listed = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
+    hint = "; or ".join(told[Reason(one)] for one in reasons if one in told)
+    return [finding("plan-untaken", "plan", f"no export takes {many}, which have no other: {listed}", hint)]
 
 
-def _count(
-    counts: _Counts, state: State, passed: set[str], taken: set[str], by: Callable[[str | None], tuple[bool, bool]]
-) -> None:
-    row, trace = state.row, state.trace_id
-    if row.role is not None or row.demonstration or row.mixed:
-        return
-    if not row.task:
-        counts.unnamed.append(TaskState("", row.domain, "", 1, int(trace in passed), 0))
-        return
-    task = row.task, row.domain or None
-    ours, revised = by(row.model_label)
-    counts.plain = counts.plain or (ours and not revised)
-    # a success counts whoever made it, as it does in an export; so it is an attempt as well
-    if trace in passed or (row.status != "error" and ours):
-        (counts.revised if revised and trace not in passed else counts.attempts)[task] += 1
-    counts.solved[task] += trace in passed
-    counts.harvested[task] += trace in passed and trace in taken
-
-
-def _by(accepted: str | None, exported: frozenset[str], model: str | None) -> tuple[bool, bool]:
-    """Return whether attempts of a model may count, and whether it is a revision of an accepted name without one.
-
-    They are those of the accepted model; where none is accepted, of a model whose traces an export takes.
-    """
-    ours = of_models(model, frozenset({accepted}) if accepted else exported)
-    return ours, ours and accepted is not None and model != accepted
-
-
-def _states(counts: _Counts, known: Mapping[_Task, str], quotas: Iterable[str]) -> Iterator[TaskState]:
+def _states(counts: TaskCounts, known: Mapping[Task, str], quotas: Iterable[str]) -> Iterator[TaskState]:
     named = frozenset(quotas)
-    for (task, domain), group in known.items():
-        key = task, domain
-        numbers = counts.attempts[key], counts.solved[key], counts.harvested[key]
-        yield TaskState(task, domain, plans.class_of(group, named), *numbers)
+    for task, group in known.items():
+        yield counts.state(task, plans.class_of(group, named))
 
 
 def _wanted(params: Params, runs: int | None) -> Wanted:
@@ -258,7 +211,7 @@ def _listed(path: Path) -> list[task_list.Listed]:
     return task_list.parse(data, str(path))
 
 
-def _unfilled(fullest: Plan, wanted: Wanted) -> list[Finding]:
+def _unfilled(fullest: Plan, wanted: Wanted, *, untaken: bool) -> list[Finding]:
     """Return the finding that the known tasks cannot be expected to fill the training set."""
     missing = [f"{rows} of the class {name!r}" for name, rows in fullest.short.items()]
     if fullest.rest:
@@ -267,7 +220,9 @@ def _unfilled(fullest: Plan, wanted: Wanted) -> list[Finding]:
         missing.append(f"{fullest.rest} of {of}")
     if not missing:
         return []
-    return [finding("plan-unfilled", "plan", f"rows that no known task can be expected to give: {', '.join(missing)}")]
+    message = f"rows that no known task can be expected to give: {', '.join(missing)}"
+    first = "see to plan-untaken first; then " if untaken else ""
+    return [finding("plan-unfilled", "plan", message, f"{first}{CODES['plan-unfilled'].hint}")]
 
 
 def _report(corpus: Corpus, made: Plan, fullest: Plan, wanted: Wanted, findings: tuple[Finding, ...]) -> PlanReport:
@@ -288,6 +243,7 @@ def _report(corpus: Corpus, made: Plan, fullest: Plan, wanted: Wanted, findings:
         waiting=made.waiting,
         given_up=made.exhausted,
         not_needed=made.not_needed,
+        untaken={},
         evaluation=made.evaluation,
         unnamed=made.unnamed,
     )

@@ -21,7 +21,7 @@ def about(report: PlanReport) -> str:
     lines = [
         (
             f"{numbered(len(report.tasks), 'task')}, {numbered(report.runs, 'run')} under {under}{model}:"
-            f" {report.expected:g} more rows to be expected"
+            f" {report.expected:g} more {'row' if report.expected == 1 else 'rows'} to be expected"
         ),
         f"{numbered(report.rows, 'row')} there now, {wanted}",
     ]

@@ -11,8 +11,8 @@ What is wanted is so many rows of each class that has a quota, and of the others
 total. A row beyond that takes no other's place: a class that gives more than its share fills no other.
 
 How many rows a planned task will bring is not known; a plan ends when the rows to be *expected* fill what is wanted: of
-each task its attempts times (c + ½) / (n + 1), the mean of what c successes of n attempts say of its rate, and at most
-the rows that it may still give.
+each task the mean of min(k, X), for the k rows that it may still give and X successes of its attempts, each at the rate
+(c + ½) / (n + 1), the mean of what c successes of n attempts say of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INEXACT = 1e-9
 """What a sum of expected rows may be off by."""
 
 
-REASONS = ("never run", "not solved yet", "more successes wanted")
+REASONS = ("never run", "not solved yet", "more successes wanted", "no success that an export takes")
 """Why a task is planned."""
 
 
@@ -47,6 +47,8 @@ class TaskState(NamedTuple):
     """How many of them are successes that a training export may take."""
     harvested: int
     """How many of those a training export took."""
+    untaken: int = 0
+    """How many of the attempts are recorded successes that no training export may take."""
 
     @property
     def name(self) -> str:
@@ -222,6 +224,23 @@ def _whole(rows: float) -> int:
     return math.ceil(rows - _INEXACT)
 
 
+def _expected(attempts: int, rate: float, most: int | None) -> float:
+    """Return the mean of the successes of so many attempts, where no more than `most` count."""
+    if most is None or attempts <= most:
+        return attempts * rate
+    chances = (math.comb(attempts, count) * rate**count * (1 - rate) ** (attempts - count) for count in range(most))
+    return most - sum((most - count) * chance for count, chance in enumerate(chances))
+
+
+def _reason(state: TaskState) -> str:
+    never_run, unsolved, more, untaken = REASONS
+    if state.solved:
+        return more
+    if state.untaken:
+        return untaken
+    return unsolved if state.attempts else never_run
+
+
 class _Choice:
     """Tasks taken one after the other, until what is to be expected of them fills what is lacking."""
 
@@ -274,14 +293,12 @@ class _Choice:
         if self._wanted.runs is not None:
             attempts = min(attempts, self._wanted.runs - self.runs)
         self.runs += attempts
-        may_give = float("inf") if self._wanted.per_task is None else self._wanted.per_task - state.solved
+        may_give = None if self._wanted.per_task is None else self._wanted.per_task - state.solved
         rate = min(1.0, (state.solved + 0.5) / (state.attempts + 1))
-        expected = min(may_give, attempts * rate)
+        expected = _expected(attempts, rate, may_give)
         self.expected += expected
         if state.group in self._quota:
             self._quota[state.group] = max(0.0, self._quota[state.group] - expected)
         else:
             self.rest = max(0.0, self.rest - expected)
-        never_run, unsolved, more = REASONS
-        reason = more if state.solved else unsolved if state.attempts else never_run
-        self.planned.append(Planned(state.task, state.domain, state.group, attempts, reason))
+        self.planned.append(Planned(state.task, state.domain, state.group, attempts, _reason(state)))
