@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracemark import digest
-from tracemark.importers.base import EXCERPT, Context, Limits, Record, fill_from_batch, outcome_of_reward, refuse
+from tracemark.importers.base import EXCERPT, Context, Limits, Record, outcome_of_reward, refuse
 
 
 def test_a_refusal_keeps_the_first_bytes_and_the_digest_of_all() -> None:
@@ -42,9 +42,3 @@ def test_a_sibling_is_a_plain_file_below_the_limit(tmp_path: Path) -> None:
 )
 def test_full_reward_is_success_and_part_of_it_is_failure(reward: object, status: str) -> None:
     assert outcome_of_reward(reward, 1.0)["status"] == status
-
-
-def test_a_batch_fills_only_what_the_record_leaves_open() -> None:
-    run = {"domain": "mine", "model": {"name": "m"}}
-    fill_from_batch(run, {"domain": "theirs", "split": "train", "model": {"name": "x", "revision": "r"}})
-    assert run == {"domain": "mine", "split": "train", "model": {"name": "m", "revision": "r"}}

@@ -329,7 +329,7 @@ def test_the_reward_that_counts_as_success_is_a_parameter(journal: Path) -> None
 
 
 def test_the_batch_fills_what_the_run_does_not_say(journal: Path) -> None:
-    run = imported(journal, batch={"domain": "desk", "model": "other"}).run
+    run = imported(journal, batch={"domain": "desk", "model": {"name": "other"}}).run
     assert run["domain"] == "desk"
     assert run["model"] == {"name": "scripted", "revision": "1"}
 

@@ -542,7 +542,7 @@ def test_a_journal_that_is_being_written_is_skipped_and_named(inbox: Inbox) -> N
 def test_the_nearest_batch_file_speaks_for_a_file(inbox: Inbox, document: Make) -> None:
     inbox.write("batch.yaml", "domain: far\nsplit: train\n")
     inbox.write("a.json", document())
-    inbox.write("near/batch.yaml", "domain: near\nmodel: {name: other, revision: r1, tokenizer: t1}\n")
+    inbox.write("near/batch.yaml", "domain: near\nmodel: {name: m, revision: r1, tokenizer: t1}\n")
     inbox.write("near/deep/b.json", document(2))
     far, near = inbox.read().traces
     assert far.run == {"domain": "far", "split": "train", "model": {"name": "m"}}

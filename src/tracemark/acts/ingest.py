@@ -209,6 +209,7 @@ class _Run:
         if result.claim is not None:
             tally.seen.setdefault(result.claim, Seen()).add(result.seen.traces, result.seen.roles)
         tally.note(result.findings, result.count)
+        tally.overrule(result.overruled)
         tally.refuted.add(result.contradicted, self._known.among(trace_id for trace_id, _ in result.contradicted))
         settled = self._known.settle(result)
         tally.refuted.add(settled.refuted, ())

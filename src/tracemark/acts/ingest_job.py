@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from tracemark import digest
-from tracemark.acts.ingest_notes import Seen
+from tracemark.acts.ingest_notes import Overruled, Seen
 from tracemark.acts.stamping import CONTRADICTED, Stamper
 from tracemark.findings import CODES, Finding, finding
 from tracemark.harness.roles import role_of
 from tracemark.harness.version import Harness
 from tracemark.importers.base import Imported, Refused
 from tracemark.importers.source import Job, read
+from tracemark.importers.stated import overruled
 from tracemark.model.trace import FORMAT
 from tracemark.store.annotations import refused
 from tracemark.store.draft import DraftWriter, SegmentDraft
@@ -92,6 +93,8 @@ class JobResult:
     """Fingerprint of the harness that was claimed for all of the job; None when none was."""
     seen: Seen = field(default_factory=Seen)
     """What the traces show where one was claimed."""
+    overruled: dict[tuple[str, str], Overruled] = field(default_factory=dict)
+    """What the batch states and records say otherwise, by member and value."""
     _said: set[tuple[str, str, str]] = field(default_factory=set)
 
     def note(self, found: Finding) -> None:
@@ -117,6 +120,7 @@ class JobResult:
 def work(job: IngestJob) -> JobResult:
     """Read, stamp and pack the records of one job."""
     result = JobResult(name=job.name, claim=job.claim)
+    first = job.source.pieces[0]
     writer, parts = DraftWriter(job.folder, job.stem), DraftWriter(job.folder, f"{job.stem}.parts")
     stamper = Stamper(job.known)
     claim = job.known.get(job.claim) if job.claim is not None else None
@@ -125,6 +129,7 @@ def work(job: IngestJob) -> JobResult:
         if isinstance(item, Refused):
             refusals.add(item)
         else:
+            _note_overruled(item, first.label, first.context.batch, result)
             for one in (item, *_further(item)):
                 _add(one, stamper, claim, parts if item.embedded else writer, result)
     result.drafts, result.parts = writer.close(), parts.close()
@@ -202,6 +207,15 @@ def _further(item: Imported) -> Iterator[Imported]:
         outcome = said.get("outcome", {"status": "unknown"})
         copy = item._replace(run=said.get("run", {}), outcome=outcome, stamp=said.get("harness"))
         yield copy._replace(observed={}, findings=(), further=(), decided=False)
+
+
+def _note_overruled(item: Imported, label: str, batch: Mapping[str, Any], result: JobResult) -> None:
+    """Note what the batch of the job states and a record says otherwise; a sub-agent may have a model of its own."""
+    if not batch or item.embedded or item.run.get("role") == "subagent":
+        return
+    for member, stated, said in overruled(item.run, batch):
+        one = result.overruled.setdefault((member, str(stated)), Overruled(label, str(said)))
+        one.records += 1
 
 
 def _add(item: Imported, stamper: Stamper, claim: Harness | None, writer: DraftWriter, result: JobResult) -> None:

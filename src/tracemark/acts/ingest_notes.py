@@ -20,6 +20,10 @@ from tracemark.ledger import params
 from tracemark.store.annotations import OUTCOMES, STAMPS
 from tracemark.store.deciding import settling
 from tracemark.store.state import Statement, join, of_harness
+from tracemark.words import numbered
+
+OVERRULED = "batch-overruled"
+"""Code of the finding that records say otherwise than their batch."""
 
 _LONGEST = 40
 
@@ -37,6 +41,30 @@ class Seen:
         """Take in further traces."""
         self.traces += traces
         self.roles.update(roles)
+
+
+@dataclass(slots=True)
+class Overruled:
+    """What a `batch.yaml` states and records say otherwise."""
+
+    where: str
+    """The first file whose batch states it."""
+    said: str
+    """What the first of the records says."""
+    records: int = 0
+    """How many say otherwise."""
+
+
+def overruled(found: Mapping[tuple[str, str], Overruled]) -> Iterator[Finding]:
+    """Yield a finding for each member and value that a `batch.yaml` states and records say otherwise.
+
+    Args:
+        found: by member and value.
+    """
+    for (member, stated), one in found.items():
+        who = f"{numbered(one.records, 'record')} {'says' if one.records == 1 else 'say'} otherwise"
+        message = f"{member} {_short(stated)!r} is stated, and {who} ({_short(one.said)!r}): what a record says counts"
+        yield finding(OVERRULED, f"{one.where} (batch.yaml)", message)
 
 
 def unseen(harness: Harness, seen: Seen) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from tracemark.acts.ingest_job import SHOWN
-from tracemark.acts.ingest_notes import Seen, contested, dropped, inherited, refuted
+from tracemark.acts.ingest_notes import OVERRULED, Overruled, Seen, contested, dropped, inherited, overruled, refuted
 from tracemark.acts.known import Known
 from tracemark.acts.settled import Settled
 from tracemark.acts.stamping import CONTRADICTED, TRACE_DIGITS
@@ -83,6 +83,8 @@ class Tally:
     """The first trace that inherits anything; None as long as none does."""
     seen: dict[str, Seen] = field(default_factory=dict)
     """What the traces show for which a harness was claimed, by its fingerprint."""
+    overruled: dict[tuple[str, str], Overruled] = field(default_factory=dict)
+    """What batches state and records say otherwise, by member and value."""
 
     def note(self, findings: Sequence[Finding], counts: Mapping[str, int] | None = None) -> None:
         """Take findings in; `counts` says how many there were of each code where not all of them are given."""
@@ -91,6 +93,11 @@ class Tally:
             self.shown[found.code] += 1
             if self.shown[found.code] <= SHOWN:
                 self.findings.append(found)
+
+    def overrule(self, found: Mapping[tuple[str, str], Overruled]) -> None:
+        """Take in what the batch of a job states and its records say otherwise."""
+        for key, one in found.items():
+            self.overruled.setdefault(key, Overruled(one.where, one.said)).records += one.records
 
     def add(self, settled: Settled, decided: Mapping[str, str | None]) -> None:
         """Take in what became of the records of a job.
@@ -142,4 +149,6 @@ class Tally:
             "outdated": (len(self.outdated), next(iter(self.outdated), None)),
         }
         self.note([*dropped(reasons), *inherited(self.inherited, self.heir)])
+        records = sum(one.records for one in self.overruled.values())
+        self.note(list(overruled(self.overruled)), +Counter({OVERRULED: records}))
         self.count["claims_dropped"] = len(kept | self.outdated.keys())

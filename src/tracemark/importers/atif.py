@@ -47,7 +47,6 @@ from tracemark.importers.base import (
     Record,
     Refused,
     Unit,
-    fill_from_batch,
     refuse,
     source_of,
 )
@@ -55,6 +54,7 @@ from tracemark.importers.content import Walk, observed, walk
 from tracemark.importers.documents import documents, elements
 from tracemark.importers.guard import FAILED, guarded
 from tracemark.importers.head import Head
+from tracemark.importers.stated import fill_from_batch
 from tracemark.importers.strict import fast, faults, worded
 
 SUCCESS = (

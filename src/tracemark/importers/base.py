@@ -137,7 +137,8 @@ class Context(NamedTuple):
     trial: str | None = None
     """Absolute folder of the Harbor trial that the file belongs to; None outside a trial."""
     batch: Mapping[str, Any] = _NOTHING
-    """What `batch.yaml` beside the file says: harness, model, domain, split, note; empty when there is none."""
+    """What `batch.yaml` beside the file says: harness, model (by its members), domain, split, note; empty when there is
+    none."""
     continues: str | None = None
     """Name of the file in the same folder that names this one as its continuation."""
     part_of: tuple[str, ...] = ()
@@ -350,24 +351,6 @@ def source_of(importer: Importer, record: Record, document: Document, repairs: I
     if named:
         source["repairs"] = named
     return source
-
-
-def fill_from_batch(run: dict[str, Any], batch: Mapping[str, Any]) -> None:
-    """Add to `run` the domain, split, note and model that `batch.yaml` states, where the record says nothing."""
-    for name in ("domain", "split", "note"):
-        if name in batch:
-            run.setdefault(name, batch[name])
-    model = batch.get("model")
-    if model is not None:
-        stated = {"name": model} if isinstance(model, str) else dict(model)
-        run["model"] = {**stated, **run.get("model", {})}
-
-
-def names_model(facts: Mapping[str, Any]) -> bool:
-    """Return whether run facts, or what a `batch.yaml` states, name a model: its revision alone is no name."""
-    model = facts.get("model")
-    name = model.get("name") if isinstance(model, Mapping) else model
-    return isinstance(name, str) and bool(name)
 
 
 REWARD_RULES = ("reward", "score")

@@ -1,8 +1,14 @@
 """`batch.yaml`: what is known of all the files of a folder, stated once beside them.
 
-Members, all optional: `harness` (a name or a fingerprint), `model` (a name, or `name`, `revision`, `chat_template`,
-`tokenizer`, `server`), `domain`, `split`, `note`. The nearest one counts, looking up from a file to the path that was
-given. A file that cannot be understood is a finding, and states nothing: the one above it does not count in its place.
+Members, all optional: `harness` (a name or a fingerprint), `model` (`NAME`, `NAME@REVISION`, or `name`, `revision`,
+`chat_template`, `tokenizer`, `server`), `domain`, `split`, `note`. The nearest one counts, looking up from a file to
+the path that was given. A file that cannot be understood is a finding, and states nothing: the one above it does not
+count in its place.
+
+It says what records leave open, and a record that says otherwise counts: its `domain`, `split` and `note`, and each
+member of its model stand. Of a model of another name than the record's nothing is taken, since a revision is one of its
+model alone. What was left out so is the finding `batch-overruled`. The harness is another matter: what is claimed for a
+trace and what it says of itself are compared, and disagree as two statements do.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.findings import Finding, finding
 from tracemark.importers.tree import Folder, is_within, why_no_file
+from tracemark.model.label import parted
 
 NAME = "batch.yaml"
 
@@ -81,6 +88,9 @@ class Batches:
             return {}
         # YAML gives the halves of a character apart; as everything that is stored they are read as one
         stated: dict[str, Any] = digest.load_canonical(digest.canonical(value))
+        if isinstance(stated.get("model"), str):
+            name, revision = parted(stated["model"])
+            stated["model"] = {"name": name} if revision is None else {"name": name, "revision": revision}
         return {name: member for name, member in stated.items() if member is not None}
 
 

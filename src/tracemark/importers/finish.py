@@ -18,13 +18,12 @@ from tracemark.importers.base import (
     Importer,
     Record,
     Refused,
-    fill_from_batch,
-    names_model,
     refuse,
     source_of,
 )
 from tracemark.importers.content import observed, walk
 from tracemark.importers.conversation import NotMessagesError, UnknownRoleError
+from tracemark.importers.stated import fill_from_batch, names_model
 from tracemark.importers.strict import fast, faults, worded
 
 UNFIT = "record-unfit"

@@ -49,7 +49,6 @@ from tracemark.importers.base import (
     Record,
     Refused,
     Unit,
-    fill_from_batch,
     outcome_of_reward,
     refuse,
     source_of,
@@ -57,6 +56,7 @@ from tracemark.importers.base import (
 from tracemark.importers.content import observed, walk
 from tracemark.importers.head import Head
 from tracemark.importers.journal_events import FORMAT, fault
+from tracemark.importers.stated import fill_from_batch
 from tracemark.importers.tree import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX
 from tracemark.model.faults import first
 from tracemark.model.harness import COMPONENTS

@@ -51,7 +51,6 @@ from tracemark.importers.base import (
     Record,
     Refused,
     Unit,
-    fill_from_batch,
     refuse,
     source_of,
 )
@@ -67,6 +66,7 @@ from tracemark.importers.conversation import (
 from tracemark.importers.documents import each
 from tracemark.importers.head import SPACE, Head
 from tracemark.importers.openai_response import REQUEST, respond
+from tracemark.importers.stated import fill_from_batch
 from tracemark.importers.strict import fast, faults, worded
 from tracemark.importers.usage import is_number
 from tracemark.model.atif import VERSION

@@ -12,11 +12,12 @@ from typing import Any
 from tracemark.findings import finding
 from tracemark.importers import supplied, unspoken
 from tracemark.importers.agent import named_agent
-from tracemark.importers.base import Context, Document, names_model
+from tracemark.importers.base import Context, Document
 from tracemark.importers.conversation import Conversation, decoded, time_text
 from tracemark.importers.finish import Draft, UnfitError
 from tracemark.importers.members import mapping, object_in
 from tracemark.importers.rewards import rewarded_in
+from tracemark.importers.stated import names_model
 from tracemark.model.atif import VERSION
 
 RESULTS, METADATA = "results.jsonl", "metadata.json"
