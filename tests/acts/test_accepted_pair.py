@@ -152,6 +152,30 @@ def test_there_is_no_pair_before_the_first(shop: Shop) -> None:
         accepted_pair.rollback(shop.root, "previous", "why", CLOCK)
 
 
+def test_a_half_that_a_roll_back_leaves_empty_is_told_with_the_way_back(bench: Bench) -> None:
+    harness, model, *_ = (one.digest for one in chain.read(bench.root / chain.NAME).entries)
+    back = accepted_pair.rollback(bench.root, "previous", "no model yet", CLOCK)
+    assert (back.to, back.model) == (harness, None)
+    (told,) = back.findings
+    assert (told.code, told.where) == ("half-unaccepted", "params.yaml: accepted.model")
+    assert told.message == "no model is accepted from now on, as none was then; m@1 was"
+    assert f"tracemark gate rollback --to {model[:12]} --reason TEXT" in str(told.hint)
+    forth = accepted_pair.rollback(bench.root, model[:12], "the model again", CLOCK)
+    assert (forth.model, forth.findings) == ("m@1", ())
+    assert pair(bench) == ("desk_a", "m@1")
+
+
+def test_a_roll_back_to_before_any_pair_tells_that_both_halves_are_empty(shop: Shop) -> None:
+    first = shop.enter("freeze", {"tasks": "0" * 64, "count": 1, "attempts": 1})
+    shop.accept()
+    accepted_pair.accept_model(shop.root, "m@1", "the first", CLOCK)
+    told = accepted_pair.rollback(shop.root, first, "start anew", CLOCK).findings
+    assert [(one.code, one.where) for one in told] == [
+        ("half-unaccepted", f"params.yaml: accepted.{half}") for half in ("harness", "model")
+    ]
+    assert "; desk_a was" in told[0].message
+
+
 def test_what_names_no_entry_is_refused(bench: Bench) -> None:
     with pytest.raises(UnknownNameError, match="begins with 'ffffffff'"):
         accepted_pair.rollback(bench.root, "ffffffff", "why", CLOCK)
@@ -190,7 +214,8 @@ def test_a_crash_within_a_roll_back_is_named_and_finished_by_the_same_command(be
     assert set(found) == {"accepted-differs", "accepted-model-differs"}
     assert f"gate rollback --to {first[:12]} " in str(found["accepted-model-differs"].hint)
     number = len(kinds(bench))
-    assert in_a_child(bench.root, None, *command) == 0
+    finished = accepted_pair.rollback(bench.root, first[:12], "start anew", CLOCK)
+    assert [one.message for one in finished.findings] == ["no model is accepted from now on, as none was then; m@1 was"]
     assert pair(bench) == ("desk_a", None)
     assert len(kinds(bench)) == number
     assert in_a_child(bench.root, None, *command) == 1

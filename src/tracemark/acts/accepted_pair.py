@@ -27,7 +27,7 @@ from tracemark.harness.names import SHORTEST
 from tracemark.ledger import chain, params
 from tracemark.ledger.descent import Past
 from tracemark.ledger.entry import Entry
-from tracemark.ledger.pair import CONFLICTS, AcceptedPair, label, pair_after, pair_before
+from tracemark.ledger.pair import CONFLICTS, HALVES, AcceptedPair, label, pair_after, pair_before
 from tracemark.ledger.params_file import require_settable, set_accepted, set_pair
 from tracemark.model.decision import Kind
 
@@ -213,6 +213,9 @@ def rollback(root: Path, to: str, reason: str, clock: Clock) -> RolledBack:
         require_settable(root / params.NAME, halves)
         before = {"harness": now.harness, "model": label(now.model)}
         told = _told_back(corpus, model) if halves["model"] not in (None, before["model"]) else []
+        # of a roll-back that is finished, the pair before it stands in params.yaml alone
+        had = {"harness": before["harness"] or stated.harness, "model": before["model"] or stated.model}
+        told += _emptied(corpus, {half: had[half] for half in HALVES if halves[half] is None}, standing=standing)
         name = corpus.name_of(harness)
         if entry is None or not standing:
             subject = {"harness": harness, "model": model, "to": target.digest}
@@ -240,6 +243,27 @@ def _told_back(corpus: Corpus, model: Any) -> list[Finding]:
         # a pair that fails in use is gone back from at once, and not when the store is mended
         message = f"what its evaluation traces name cannot be told: {error.message}"
         return [finding("model-unread", name, message, error.hint)]
+
+
+def _emptied(corpus: Corpus, had: dict[str, str | None], *, standing: bool) -> list[Finding]:
+    """Return the warnings that a half of the pair is accepted no more, since none was accepted yet then.
+
+    Args:
+        corpus: the corpus.
+        had: by half of which none is accepted from now on, what was accepted before.
+        standing: whether the ledger has decided it already.
+    """
+    made = _made_by(corpus)
+    to = made[0].digest[:12] if len(made) == 1 and not standing else "ENTRY"
+    found = []
+    for half, was in had.items():
+        if was is not None:
+            name = corpus.name_of(was) or was if half == "harness" else was
+            back = f"tracemark gate rollback --to {to} --reason TEXT"
+            hint = f"{back}, or tracemark {half} accept NAME --reason TEXT; {_LOG}"
+            message = f"no {half} is accepted from now on, as none was then; {name} was"
+            found.append(finding("half-unaccepted", f"params.yaml: accepted.{half}", message, hint))
+    return found
 
 
 _LOG = "tracemark gate log shows the decisions"
