@@ -77,6 +77,7 @@ def _attempt(
     return Attempt(
         trace=state.trace_id,
         task=str(qualified(state.row.task, state.row.domain)),
+        domain=state.row.domain or None,
         # an empty text says nothing
         attempt=None if state.row.attempt == "" else state.row.attempt,
         status="failure" if ended else status,

@@ -14,10 +14,9 @@ from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation_set import evidence_of, released
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError, UsageError
-from tracemark.exporters.evaluation import composed, qualified, unmatched
+from tracemark.exporters.evaluation import composed, meanings, qualified, unmatched
 from tracemark.findings import Finding, Report, finding
 from tracemark.gates.same_set import not_one_to_one
-from tracemark.gates.terms import meanings
 from tracemark.ledger import chain
 from tracemark.ledger.params import NAME
 from tracemark.ledger.state import evaluation_digest
@@ -105,8 +104,7 @@ def freeze_notes(
         stored: task and domain of every stored trace, each pair once.
         file: the file that lists the ids; None when `params.yaml` itself does.
     """
-    names = {name for task, domain in stored if (name := qualified(task, domain))}
-    meant = meanings(evaluation, names)
+    meant = meanings(evaluation, {(name, domain) for task, domain in stored if (name := qualified(task, domain))})
     where = file or f"{NAME}: evaluation.tasks"
     bare = {listed: tasks for listed, tasks in sorted(meant.items()) if any(task != composed(listed) for task in tasks)}
     wide, doubled = not_one_to_one(meant)

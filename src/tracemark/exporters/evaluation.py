@@ -23,6 +23,28 @@ _INVISIBLE = frozenset(map(chr, (0x034F, *range(0xFE00, 0xFE10))))
 """What shows nothing of itself and, unlike category Cf, is a mark to Unicode."""
 
 
+class _Listed:
+    """The ids of an evaluation set, by what they are the name of.
+
+    This is the one place that says which task an id means: the one that has its name, or a longer one of which it is
+    the end, so that a name without a domain is that of the task in any; and where nobody knows the domain of a task,
+    also each that is the end of the id.
+    """
+
+    def __init__(self, ids: frozenset[str]) -> None:
+        self._named: dict[str, list[str]] = {}
+        self._ending: dict[str, list[str]] = {}
+        for one in ids:
+            self._named.setdefault(composed(one), []).append(one)
+            for ending in _endings(composed(one)):
+                self._ending.setdefault(ending, []).append(one)
+
+    def meaning(self, name: str, domain: str | None) -> list[str]:
+        """Return the ids that mean a task, given its `qualified` name; one may be there twice."""
+        found = [one for ending in _endings(name) for one in self._named.get(ending, ())]
+        return found if domain else [*found, *self._ending.get(name, ())]
+
+
 def composed(name: str) -> str:
     """Return a name in the one form (NFC) of all texts that Unicode calls canonically equivalent."""
     return name if name.isascii() else unicodedata.normalize("NFC", name)
@@ -42,10 +64,23 @@ def for_evaluation(task: str | None, domain: str | None, evaluation: frozenset[s
     """Return whether a task is, or may be, in the evaluation set; an unknown one may be in any that is not empty."""
     if not evaluation:
         return False
-    name, listed = qualified(task, domain), _all_composed(evaluation)
-    if name is None or task in listed:
-        return True
-    return not _endings(name).isdisjoint(listed) or (not domain and name in _all_endings(listed))
+    name = qualified(task, domain)
+    return name is None or bool(_listed(evaluation).meaning(name, domain))
+
+
+def meanings(listed: Collection[str], tasks: Iterable[tuple[str, str | None]]) -> dict[str, tuple[str, ...]]:
+    """Return for each id of an evaluation set those of some tasks that it means, sorted.
+
+    Args:
+        listed: the ids.
+        tasks: the tasks as `qualified` names them, each with its domain, or None where nobody knows that.
+    """
+    ids = _listed(frozenset(listed))
+    found: dict[str, set[str]] = {one: set() for one in listed}
+    for name, domain in tasks:
+        for one in ids.meaning(composed(name), domain):
+            found[one].add(name)
+    return {one: tuple(sorted(meant)) for one, meant in found.items()}
 
 
 def outside(ids: Iterable[str], evaluation: frozenset[str]) -> list[str]:
@@ -69,12 +104,11 @@ def unmatched(
         return []
     evaluation = _all_composed(evaluation)
     where = file or "params.yaml: evaluation.tasks"
-    everywhere = frozenset().union(*(_endings(f"{domain}/{task}" if domain else task) for task, domain in known))
-    anywhere = {task for task, domain in known if not domain}
-    lost = sorted(one for one in evaluation if one not in everywhere and anywhere.isdisjoint(_endings(one)))
+    meant = meanings(evaluation, ((qualified(task, domain) or "", domain) for task, domain in known))
+    lost = sorted(one for one, tasks_meant in meant.items() if not tasks_meant)
     found = []
     if lost:
-        near = _near(lost, everywhere)
+        near = _near(lost, frozenset().union(*(_endings(qualified(*one) or "") for one in known)))
         code = "evaluation-misspelt" if near else "evaluation-unmatched"
         message = (
             f"{len(lost)} of {len(evaluation)} ids are the task of no stored trace: {first_few(_described(lost, near))}"
@@ -173,5 +207,5 @@ def _all_composed(names: frozenset[str]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=8)
-def _all_endings(names: frozenset[str]) -> frozenset[str]:
-    return frozenset().union(*map(_endings, names))
+def _listed(ids: frozenset[str]) -> _Listed:
+    return _Listed(ids)

@@ -113,6 +113,8 @@ class Attempt(NamedTuple):
     """The harness under which it counts, a declared equivalent already replaced by the pair's; None when none is."""
     shown: Shown | None = None
     """What its steps say, where some of them name another model than the one in `model`; None elsewhere."""
+    domain: str | None = None
+    """The domain of the task, which stands in `task` as well; None when nobody says."""
     exhausted: bool = False
     """Whether the run used up a budget of its own, so that it failed, be it that nobody judged it."""
 

@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from tracemark.exporters.evaluation import meanings
 from tracemark.gates.against import refusals
 from tracemark.gates.cell import SCORED, Cell
 from tracemark.gates.coverage import wanted
 from tracemark.gates.halves import changed
-from tracemark.gates.refusal import Refusal, named
-from tracemark.gates.terms import Policy, Terms, covers
+from tracemark.gates.refusal import Refusal, named, placed_in
+from tracemark.gates.terms import Policy, Terms
 from tracemark.stats.compare import paired, sign_test
 from tracemark.stats.cost import cost_per_reliable_task, cost_per_success, total_cost
 from tracemark.stats.counts import Counts
@@ -236,7 +237,7 @@ def _measured(incumbent: Cell, candidate: Cell, terms: Terms, reused: int) -> Me
         incumbent=figures[0],
         candidate=figures[1],
         decisions=decide(ups, downs, p, terms.level, clean=clean),
-        conditions=_conditions(terms, before, after, figures, reused),
+        conditions=_conditions(terms, (incumbent, candidate), before, after, figures, reused),
     )
 
 
@@ -299,6 +300,7 @@ def _cotrace(ups: int, downs: int, *, clean: bool) -> Decision:
 
 def _conditions(
     terms: Terms,
+    cells: tuple[Cell, Cell],
     before: Mapping[str, Counts],
     after: Mapping[str, Counts],
     figures: tuple[Figures, Figures],
@@ -306,7 +308,8 @@ def _conditions(
 ) -> tuple[Met, ...]:
     asked, met = terms.conditions, []
     if asked.no_regression:
-        met.append(_no_regression(asked.no_regression, before, after))
+        tasks = meanings(asked.no_regression, placed_in(cells))
+        met.append(_no_regression(tasks, before, after))
     if asked.reliability is not None:
         met.append(_reliable(asked.reliability, before, after))
     if asked.cost:
@@ -317,8 +320,9 @@ def _conditions(
     return tuple(met)
 
 
-def _no_regression(names: tuple[str, ...], before: Mapping[str, Counts], after: Mapping[str, Counts]) -> Met:
-    tasks = {name: [task for task in before if covers(name, task)] for name in names}
+def _no_regression(
+    tasks: Mapping[str, tuple[str, ...]], before: Mapping[str, Counts], after: Mapping[str, Counts]
+) -> Met:
     unknown = [name for name, found in tasks.items() if not found]
     worse = {task for found in tasks.values() for task in found if after[task].successes < before[task].successes}
     reasons = [f"the score went down at {named(worse)}"] if worse else []

@@ -19,9 +19,10 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import chain
 
+from tracemark.exporters.evaluation import meanings
 from tracemark.gates.cell import SCORED, Attempt, Cell, TaskTally
-from tracemark.gates.refusal import Cells, Reason, Refusal, Rerun, digits, named, tasks_in, tasks_of
-from tracemark.gates.terms import Terms, meanings
+from tracemark.gates.refusal import Cells, Reason, Refusal, Rerun, digits, named, placed_in, tasks_in, tasks_of
+from tracemark.gates.terms import Terms
 from tracemark.words import numbered
 
 _NOTHING = TaskTally(0, 0, (), 0, ())
@@ -83,10 +84,10 @@ class _Sheet:
 
         They are what any cell attempted of the set, and each id of the set that means nothing of that.
         """
-        attempted, listed = tasks_in(self.given), self.terms.evaluation
+        listed = self.terms.evaluation
         if not listed:
-            return tuple(sorted(attempted))
-        meant = meanings(listed, attempted)
+            return tuple(sorted(tasks_in(self.given)))
+        meant = meanings(listed, placed_in(self.given.values()))
         return tuple(sorted({task for one, tasks in meant.items() for task in tasks or (one,)}))
 
     @cached_property

@@ -106,6 +106,11 @@ def traces_of(attempts: Iterable[Attempt]) -> tuple[str, ...]:
     return tuple(sorted({one.trace for one in attempts}))
 
 
+def placed_in(cells: Iterable[Cell]) -> frozenset[tuple[str, str | None]]:
+    """Return the tasks that some cells attempted, each with its domain; None where nobody says."""
+    return frozenset((one.task, one.domain) for cell in cells for one in cell.attempts)
+
+
 def tasks_in(cells: Cells) -> frozenset[str]:
     """Return the tasks that any cell attempted."""
     return frozenset().union(*(cell.by_task for cell in cells.values()))

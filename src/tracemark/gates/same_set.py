@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from tracemark.gates.refusal import Cells, Reason, Refusal, named, tasks_in
-from tracemark.gates.terms import Terms, meanings
+from tracemark.exporters.evaluation import meanings
+from tracemark.gates.refusal import Cells, Reason, Refusal, named, placed_in, tasks_in
+from tracemark.gates.terms import Terms
 from tracemark.words import numbered
 
 _SHOWN = 5
@@ -52,7 +53,7 @@ def set_refusals(cells: Cells, terms: Terms) -> Iterator[Refusal]:
     """
     yield from _differing(cells)
     if terms.evaluation:
-        meant = meanings(terms.evaluation, tasks_in(cells))
+        meant = meanings(terms.evaluation, placed_in(cells.values()))
         yield from _strange(cells, meant)
         yield from _ambiguous(meant)
     yield from _evaluation(terms)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-from tracemark.exporters.evaluation import composed
 
 LEVEL = 0.05
 """The largest p at which the policy `significant` accepts, as it is shipped."""
@@ -73,37 +71,3 @@ class Terms:
     """Ids of the traces on which decisions rest that installed a pair."""
     candidates: int = 1
     """How many candidates were evaluated on this set so far, this one included, each as often as it was evaluated."""
-
-
-def covers(listed: str, task: str) -> bool:
-    """Return whether an id of the evaluation set means a task; a name without a domain means it in any domain.
-
-    Names that are one text in two Unicode forms are one.
-    """
-    listed, task = composed(listed), composed(task)
-    return listed == task or task.endswith(f"/{listed}") or ("/" not in task and listed.endswith(f"/{task}"))
-
-
-def meanings(listed: Collection[str], tasks: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return for each id of the evaluation set those of some tasks that it means, sorted; see `covers`.
-
-    Args:
-        listed: the ids.
-        tasks: the tasks, each with its domain where it has one.
-    """
-    ids: dict[str, list[str]] = {}
-    ends: dict[str, list[str]] = {}
-    for one in listed:
-        name = composed(one)
-        ids.setdefault(name, []).append(one)
-        if "/" in name:
-            ends.setdefault(name.rpartition("/")[2], []).append(one)
-    found: dict[str, set[str]] = {one: set() for one in listed}
-    for task in tasks:
-        pieces = composed(task).split("/")
-        meant_by = [one for start in range(len(pieces)) for one in ids.get("/".join(pieces[start:]), ())]
-        if len(pieces) == 1:
-            meant_by += ends.get(pieces[0], ())
-        for one in meant_by:
-            found[one].add(task)
-    return {one: tuple(sorted(meant)) for one, meant in found.items()}
