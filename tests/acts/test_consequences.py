@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tracemark.acts.consequences import Consequences, as_if, consequences
 from tracemark.acts.corpus import Corpus
 
@@ -42,8 +44,35 @@ def test_what_the_rows_after_are_made_of_is_told() -> None:
     numbers = {"planned_tasks": 0, "planned_runs": 0, "unplanned": None, "minimum": 1}
     other = Consequences(successes_before=69, successes_after=81, kept=0, rows_before=44, rows_after=50, **numbers)
     assert other.words()[0] == (
-        "training set: 0 of 69 successes still count, and 81 of the pair after that did not before; "
-        "an export would hold 50 rows, 44 before"
+        "training set: of 69 successes that an export could take under the old pair it can take none under the new, "
+        "and 81 that it could not; an export would hold 50 rows, 44 before"
     )
     same = Consequences(successes_before=3, successes_after=3, kept=3, rows_before=3, rows_after=3, **numbers)
-    assert same.words()[0] == "training set: 3 of 3 successes still count; an export would hold 3 rows, 3 before"
+    assert same.words()[0] == (
+        "training set: of 3 successes that an export could take under the old pair it can take all under the new; "
+        "an export would hold 3 rows, 3 before"
+    )
+    some = replace(other, kept=68, successes_after=68, rows_after=1, planned_tasks=1, planned_runs=2)
+    assert "it can take 68 under the new; an export would hold 1 row, 44 before" in some.words()[0]
+    assert some.words()[-1] == "tracemark plan lists 2 runs of 1 task to collect"
+    new = replace(other, successes_before=0, rows_before=0)
+    assert "could take no success under the old pair and can take 81 under the new;" in new.words()[0]
+    assert "and can take none under the new;" in replace(new, successes_after=0).words()[0]
+
+
+def test_a_harness_whose_own_traces_fail_the_policy_of_exports_is_told(bench: Bench) -> None:
+    corpus = Corpus(bench.root)
+    # no content tells it apart from the accepted one
+    pair = {"harness": bench.fingerprint("desk_c")}
+    told = consequences(corpus, pair)
+    assert told.doubtful == 6
+    (said,) = [one for one in told.words() if "for their evidence" in one]
+    assert said.startswith("6 successes of the new harness would be no rows for their evidence, nor would training")
+    assert "export.evidence unique leaves out 6, which claimed takes, as no content tells desk_c" in said
+    # it made traces, so its snapshot stays
+    assert "take away" not in said
+    assert consequences(corpus, {"harness": bench.fingerprint("desk_b")}).doubtful == 0
+    # where the harness stays nothing changes
+    assert consequences(corpus, {"model": corpus.decisions.model}).doubtful == 0
+    bench.set(("evidence: unique", "evidence: claimed"))
+    assert (consequences(Corpus(bench.root), pair).doubtful, consequences(Corpus(bench.root), pair).surer) == (0, None)

@@ -6,14 +6,18 @@ Nothing is decided and nothing written: a corpus is looked at as it would be.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from tracemark.acts.corpus import Corpus, open_store
-from tracemark.acts.export import look, terms_of
+from tracemark.acts.export import look, require_accepted, terms_of
 from tracemark.acts.planning import PlanOptions, planned
+from tracemark.acts.rivals import rivals
 from tracemark.errors import TracemarkError
-from tracemark.exporters.choice import choose
+from tracemark.exporters.choice import choose, surer
+from tracemark.exporters.select import Reason
 from tracemark.ledger.pair import label
+from tracemark.words import numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,11 @@ class Consequences:
     """Runs that it lists."""
     unplanned: str | None
     """Why it cannot plan; None when it can."""
+    doubtful: int = 0
+    """Recorded successes of another harness that do not show that it made them as the policy of exports asks, be they
+    of evaluation tasks; training runs like them would be no rows. 0 where the harness stays."""
+    surer: str | None = None
+    """What to do about them; None when there are none."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the members."""
@@ -45,21 +54,31 @@ class Consequences:
 
     def words(self) -> list[str]:
         """Return what it comes to, a sentence a line."""
-        rows = f"an export would hold {self.rows_after} rows, {self.rows_before} before"
-        others = self.successes_after - self.kept
-        counted = f"{self.kept} of {self.successes_before} successes still count"
-        if others:
-            counted += f", and {others} of the pair after that did not before"
-        said = [f"training set: {counted}; {rows}"]
+        rows = f"an export would hold {numbered(self.rows_after, 'row')}, {self.rows_before} before"
+        said = [f"training set: {self._counted()}; {rows}"]
         if self.rows_after < self.minimum:
-            said.append(f"export sft is refused until it has {self.minimum} rows")
+            said.append(f"export sft is refused until it has {numbered(self.minimum, 'row')}")
+        if self.doubtful:
+            many = f"{numbered(self.doubtful, 'success')} of the new harness"
+            said.append(f"{many} would be no rows for their evidence, nor would training runs like them: {self.surer}")
         if self.unplanned is not None:
             said.append(f"what to collect is not known: {self.unplanned}")
         elif self.planned_runs:
-            said.append(f"tracemark plan lists {self.planned_runs} runs of {self.planned_tasks} tasks to collect")
+            listed = f"{numbered(self.planned_runs, 'run')} of {numbered(self.planned_tasks or 0, 'task')}"
+            said.append(f"tracemark plan lists {listed} to collect")
         else:
             said.append("tracemark plan lists nothing to collect")
         return said
+
+    def _counted(self) -> str:
+        """Return what becomes of the successes."""
+        before, others = self.successes_before, self.successes_after - self.kept
+        if not before:
+            return f"an export could take no success under the old pair and can take {others or 'none'} under the new"
+        taken = "all" if self.kept == before else self.kept or "none"
+        said = f"of {numbered(before, 'success')} that an export could take under the old pair it can take {taken}"
+        more = f", and {others} that it could not" if others else ""
+        return f"{said} under the new{more}"
 
 
 def as_if(corpus: Corpus, pair: dict[str, Any]) -> Corpus:
@@ -94,6 +113,7 @@ def consequences(corpus: Corpus, pair: dict[str, Any]) -> Consequences:
                 seen = look(store, one, terms, folder)
             passed[name] = {trace.id for trace in seen.judged.passed}
             rows[name] = len(choose(seen.judged, terms.caps).ids)
+    doubtful = [one for one in seen.judged.missed if one.reason is Reason.EVIDENCE] if "harness" in pair else []
     tasks: int | None = None
     runs: int | None = None
     why = None
@@ -103,6 +123,7 @@ def consequences(corpus: Corpus, pair: dict[str, Any]) -> Consequences:
     except TracemarkError as error:
         # the decision stands all the same, and whoever plans is told
         why = error.message
+    fitting = frozenset[str]().union(*(one.fitting for one in doubtful))
     return Consequences(
         successes_before=len(passed["before"]),
         successes_after=len(passed["after"]),
@@ -113,4 +134,8 @@ def consequences(corpus: Corpus, pair: dict[str, Any]) -> Consequences:
         planned_tasks=tasks,
         planned_runs=runs,
         unplanned=why,
+        doubtful=len(doubtful),
+        surer=surer(len(doubtful), fitting, terms, require_accepted(after), partial(rivals, after))
+        if doubtful
+        else None,
     )

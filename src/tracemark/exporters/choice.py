@@ -141,7 +141,7 @@ def remedies(selected: Selected, terms: Terms, harness: str, rivals: Rivals = no
         found[Reason.CONTESTED] = "; or ".join(settling)
     missed, caps = selected.missed, terms.caps
     if missed.get(Reason.EVIDENCE):
-        found[Reason.EVIDENCE] = _surer(selected, terms, harness, rivals)
+        found[Reason.EVIDENCE] = surer(missed[Reason.EVIDENCE], selected.fitting, terms, harness, rivals)
     if count := missed.get(Reason.OTHER_MODEL):
         models = ", ".join(sorted(terms.models))
         found[Reason.OTHER_MODEL] = f"change params.yaml: export.models [{models}] leaves out {count}"
@@ -167,12 +167,20 @@ def _settling(selected: Selected) -> Iterator[str]:
         )
 
 
-def _surer(selected: Selected, terms: Terms, harness: str, rivals: Rivals) -> str:
-    """Return what to do about successes of which it is not sure enough that the accepted harness made them."""
-    policy = f"change params.yaml: export.evidence {terms.policy} leaves out {selected.missed[Reason.EVIDENCE]}"
+def surer(count: int, fitting: Collection[str], terms: Terms, harness: str, rivals: Rivals) -> str:
+    """Return what to do about successes of which it is not sure enough that the accepted harness made them, as a hint.
+
+    Args:
+        count: how many they are.
+        fitting: other harnesses that fit them.
+        terms: the terms of the export.
+        harness: the accepted harness, in the words for a reader.
+        rivals: see `require_enough`.
+    """
+    policy = f"change params.yaml: export.evidence {terms.policy} leaves out {count}"
     if terms.policy is Policy.RECORDED:
         return f"{policy} whose run did not record its harness whole, or record runs with tracemark.record"
-    known = rivals(selected.fitting)
+    known = rivals(fitting)
     if not known:
         return (
             f"{policy} whose content shows no single harness (fits in tracemark audit TRACE), which claimed takes,"
