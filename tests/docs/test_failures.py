@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tracemark.failures.cluster import CLUSTERS, TASKS
+from tracemark.failures.cluster import CLUSTERS, FEW, LONGEST_TASK, NAMES, TASKS
 from tracemark.failures.conditions import NOBODYS, QUARANTINE_BELOW, shipped
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "concepts" / "failures.md").read_text(encoding="utf-8")
@@ -26,3 +26,5 @@ def test_the_limits_are_those_of_the_program() -> None:
     assert f"below {QUARANTINE_BELOW} it goes into quarantine" in PAGE
     assert f"beyond {CLUSTERS:,} the runs" in PAGE
     assert f"more than {TASKS:,} tasks" in PAGE
+    assert f"at most {NAMES + FEW * CLUSTERS:,} names of tasks, each\ncut after {LONGEST_TASK} characters" in PAGE
+    assert f"Where clusters have more\nthan {NAMES:,} tasks together, the later ones by id remember {FEW} each" in PAGE

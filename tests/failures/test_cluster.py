@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import time
+import tracemalloc
 from functools import reduce
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -52,11 +54,24 @@ VARIED = st.lists(
 """Incidents of so many clusters that parts of them leave some out."""
 
 
-def counted(incidents: list[Incident], limit: int = 1_000) -> Clusters:
-    found = Clusters(limit)
+def counted(incidents: list[Incident], limit: int = 1_000, names: int = module.NAMES) -> Clusters:
+    found = Clusters(limit, names)
     for seen in incidents:
         found.ran(seen.fingerprint)
         found.add(seen)
+    return found
+
+
+def remembered(incidents: list[Incident], limit: int, names: int) -> dict[str, tuple[list[str], bool]]:
+    """Return what is to be remembered of tasks: by cluster their names, and whether there are more."""
+    tasks: dict[str, set[str]] = {}
+    for one in incidents:
+        tasks.setdefault(cluster_id(one.fingerprint, one.tool, one.masked), set()).add(one.task or "")
+    found, held = {}, 0
+    for name in sorted(tasks)[:limit]:
+        held += min(len(tasks[name]), module.TASKS)
+        most = module.TASKS if held <= names else module.FEW
+        found[name] = sorted(tasks[name], key=digest.of)[:most], len(tasks[name]) > most
     return found
 
 
@@ -129,6 +144,23 @@ class TestMerging:
         for clusters in (together, whole):
             clusters.take(more)
         assert together == whole
+
+    @pytest.mark.parametrize("seed", range(100))
+    def test_what_is_forgotten_follows_from_the_whole(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        chance = random.Random(seed)
+        monkeypatch.setattr(module, "TASKS", chance.randint(2, 6))
+        monkeypatch.setattr(module, "FEW", chance.randint(1, module.TASKS - 1))
+        limit, names, parts = chance.randint(1, 9), chance.randint(1, 20), chance.randint(1, 4)
+        incidents = [
+            seen(number, line=f"line {chance.randrange(12)}", task=f"d/{chance.randrange(9)}")
+            for number in range(chance.randrange(90))
+        ]
+        whole = counted(incidents, limit, names)
+        told = {one.id: ([task for _, task in one.tasks], one.full) for one in whole}
+        assert told == remembered(incidents, limit, names)
+        pieces = [counted(incidents[at::parts], limit, names) for at in range(parts)]
+        assert reduce(Clusters.merge, pieces) == whole
+        assert reduce(Clusters.merge, reversed(pieces)) == whole
 
     @pytest.mark.parametrize("swapped", [False, True])
     def test_of_two_bounds_the_smaller_one_holds(self, swapped: bool) -> None:
@@ -228,6 +260,46 @@ class TestMemory:
         (many,) = counted([seen(number, task=f"d/{number}") for number in range(3)])
         (few,) = counted([seen(9, task=None)])
         assert (many.full, many.merge(few).full, few.merge(many).full) == (True, True, True)
+
+    def test_an_estimate_is_more_than_what_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "TASKS", 2)
+        estimates = [
+            next(iter(counted([seen(number, task=f"d/{begin + number}") for number in range(3)]))).task_count
+            for begin in range(50)
+        ]
+        assert min(estimates) == 3
+
+    @given(st.lists(st.sampled_from(range(40)), max_size=40), st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
+    def test_values_that_remember_more_and_fewer_tasks_merge_in_any_order(
+        self, tasks: list[int], one: int, two: int, three: int
+    ) -> None:
+        parts = []
+        for at, most in enumerate((one, two, three)):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(module, "TASKS", most)
+                incidents = [seen(number, task=f"d/{task}") for number, task in enumerate(tasks) if number % 3 == at]
+                parts += list(counted(incidents))
+        merged = {reduce(Cluster.merge, order) for order in permutations(parts)} if parts else set()
+        assert len(merged) <= 1
+        every = sorted({digest.of(f"d/{task}") for task in tasks})
+        for value in merged:
+            known = [name for name, _ in value.tasks]
+            assert known == every[: len(known)]
+            assert value.full == (len(known) < len(every))
+
+    @pytest.mark.parametrize("lines", [1, 40, 100_000])
+    def test_no_more_is_held_however_much_is_counted(self, lines: int) -> None:
+        def held(number: int) -> int:
+            tracemalloc.start()
+            try:
+                found = Clusters(limit=32, names=128)
+                for at in range(number):
+                    found.add(seen(at, line=f"line {at % lines}", task=f"d/{at}"))
+                return tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+
+        assert held(6_000) < 1.3 * held(3_000)
 
     def test_clusters_beyond_the_limit_are_counted_as_left_out(self) -> None:
         found = counted([seen(number, line=f"Error {number % 50}") for number in range(100)], 10)

@@ -7,11 +7,14 @@ Invariants:
 - merging is associative and commutative, and counting in any order and any parts gives equal values (property tests);
 - a trace is added once: counts are sums, so adding it twice counts it twice;
 - the representatives are the three smallest trace ids, first and last seen the earliest and the latest start;
-- memory is bounded. Tasks are kept by the `TASKS` smallest digests of their names: up to so many tasks the number is
-  exact, beyond it is the usual estimate from the largest kept digest (standard error about 3 %, and said to be one). Of
-  clusters the `CLUSTERS` smallest ids are kept, each complete; traces of the others are counted as `left_out`. So a
-  collection holds at most CLUSTERS × (TASKS names + one masked line + three ids), and up to twice that while it
-  counts, whatever it is fed.
+- memory is bounded. Of clusters the `CLUSTERS` smallest ids are kept; traces of the others are counted as `left_out`.
+  Of the tasks of a cluster those are kept whose names have the smallest digests: `TASKS` of them in the clusters of the
+  smallest ids, in as many of these as have together at most `NAMES`, and `FEW` in each other one. Up to so many tasks
+  the number is exact; beyond it is the usual estimate from the largest kept digest, and said to be one (standard error
+  about 3 % from TASKS names, 40 % from FEW). So a collection holds at most NAMES + FEW × CLUSTERS names (262,144), and
+  a masked line and three ids for each of CLUSTERS clusters, whatever it is fed; while it counts a quarter more;
+- what is forgotten follows from all that was counted, and not from its order: whether there is room for an id or a
+  digest depends on what has smaller ones alone, and of that there is only ever more.
 """
 
 from __future__ import annotations
@@ -28,16 +31,24 @@ from tracemark.failures.route import Routing
 TASKS = 1_024
 """Most tasks that one cluster remembers."""
 
-LONGEST_TASK = 500
+NAMES = 131_072
+"""Most tasks that those clusters remember together that may remember `TASKS` each."""
+
+FEW = 8
+"""Most tasks that each other cluster remembers."""
+
+LONGEST_TASK = 200
 """Characters kept of a task's name; of a longer one the beginning, with the digest of the whole."""
 
-CLUSTERS = 65_536
+CLUSTERS = 16_384
 """Most clusters that one collection remembers."""
 
 REPRESENTATIVES = 3
 """Traces that stand for a cluster."""
 
 _HASHES = 16**16
+_SLACK = 4
+"""While it counts, a collection may hold this part more than it remembers."""
 _CONDITION = re.compile(r"\([^()]+\)")
 """What stands in place of a line for runs in which no call failed, see `incident`."""
 
@@ -119,18 +130,21 @@ class Cluster(NamedTuple):
         if not self.full:
             return len(self.tasks)
         largest = int(self.tasks[-1][0][:16], 16) or 1
-        return round((len(self.tasks) - 1) * _HASHES / largest)
+        return max(len(self.tasks) + 1, round((len(self.tasks) - 1) * _HASHES / largest))
 
     def merge(self, other: Cluster) -> Cluster:
         """Return the two counted together; they must be of one id and share no trace."""
         tasks = dict(self.tasks) | dict(other.tasks)
+        # beyond the largest that a full one remembers nobody knows which it has seen
+        known = min((one.tasks[-1][0] for one in (self, other) if one.full), default=None)
+        kept = sorted(task for task in tasks.items() if known is None or task[0] <= known)[:TASKS]
         return Cluster(
             self.fingerprint,
             self.tool,
             self.masked,
             self.traces + other.traces,
-            tuple(sorted(tasks.items())[:TASKS]),
-            self.full or other.full or len(tasks) > TASKS,
+            tuple(kept),
+            len(tasks) > len(kept) or self.full or other.full,
             self.unknown + other.unknown,
             min((seen for seen in (self.first, other.first) if seen is not None), default=None),
             max((seen for seen in (self.last, other.last) if seen is not None), default=None),
@@ -153,14 +167,14 @@ class _Counting:
         self.last: Seen | None = None
         self.representatives: list[str] = []
 
-    def add(self, seen: Incident) -> None:
-        """Count one trace."""
+    def add(self, seen: Incident, most: int) -> None:
+        """Count one trace, and remember at most so many tasks."""
         self.traces += 1
         if seen.task is None:
             self.unknown += 1
         else:
             name = digest.of(seen.task)
-            self._add_task(name, _short(seen.task, name))
+            self._add_task(name, _short(seen.task, name), most)
         instant = _instant(seen.start)
         if instant is not None:
             self.first = instant if self.first is None else min(self.first, instant)
@@ -192,10 +206,17 @@ class _Counting:
         found.representatives = list(cluster.representatives)
         return found
 
-    def _add_task(self, name: str, task: str) -> None:
+    def forget(self, most: int) -> None:
+        """Remember at most so many tasks from now on."""
+        if len(self.tasks) > most:
+            self.tasks = dict(sorted(self.tasks.items())[:most])
+            self.largest = max(self.tasks)
+            self.full = True
+
+    def _add_task(self, name: str, task: str, most: int) -> None:
         if name in self.tasks:
             return
-        if len(self.tasks) < TASKS:
+        if len(self.tasks) < most:
             self.tasks[name] = task
             self.largest = max(self.largest, name)
             return
@@ -211,14 +232,20 @@ class Clusters:
 
     Args:
         limit: most clusters to remember.
+        names: most tasks to remember in those that may remember `TASKS` each.
     """
 
-    def __init__(self, limit: int = CLUSTERS) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = CLUSTERS, names: int = NAMES) -> None:
+        self._limit, self._most = limit, names
         self._found: dict[str, _Counting] = {}
         self._runs: dict[str | None, int] = {}
         self._incidents = 0
         self._below: str | None = None
+        """The smallest id that is not remembered; None while all are."""
+        self._few: str | None = None
+        """The smallest id whose cluster remembers `FEW` tasks; None while none does."""
+        self._names = 0
+        """Tasks remembered in clusters of smaller ids, or more than that."""
 
     def ran(self, fingerprint: str | None, runs: int = 1) -> None:
         """Count runs of a harness, failed or not: what shares are shares of."""
@@ -232,14 +259,16 @@ class Clusters:
             found = self._found.get(name)
             if found is None:
                 found = self._found[name] = _Counting(seen.fingerprint, seen.tool, seen.masked)
-            found.add(seen)
+            before, few = len(found.tasks), self._has_few(name)
+            found.add(seen, FEW if few else TASKS)
+            self._names += 0 if few else len(found.tasks) - before
             # to look for the largest ids at each new one would take a time that grows with their number
-            self._bound(self._limit)
+            self._bound(slack=True)
         return name
 
     def merge(self, other: Clusters) -> Clusters:
         """Return both counted together; they must share no trace."""
-        together = Clusters(min(self._limit, other._limit))
+        together = Clusters(min(self._limit, other._limit), min(self._most, other._most))
         together.take(self)
         together.take(other)
         return together
@@ -247,18 +276,20 @@ class Clusters:
     def take(self, part: Clusters) -> None:
         """Add all that another collection counted, with which this one shares no trace; `part` stays as it is."""
         part._bound()
-        limit, runs, found = part._below, part._runs, part._found
         self._incidents += part._incidents
-        if limit is not None and (self._below is None or limit < self._below):
-            self._below = limit
-            self._found = {name: counting for name, counting in self._found.items() if name < limit}
-        for fingerprint, number in runs.items():
+        self._leave_out(part._below)
+        self._shorten(part._few)
+        for fingerprint, number in part._runs.items():
             self.ran(fingerprint, number)
-        for name, counting in found.items():
+        for name, counting in part._found.items():
             if self._below is None or name < self._below:
                 known = self._found.get(name)
                 value = counting.value() if known is None else known.value().merge(counting.value())
-                self._found[name] = _Counting.of(value)
+                taken = self._found[name] = _Counting.of(value)
+                if self._has_few(name):
+                    taken.forget(FEW)
+                else:
+                    self._names += len(taken.tasks) - (len(known.tasks) if known is not None else 0)
         self._bound()
 
     def __iter__(self) -> Iterator[Cluster]:
@@ -294,15 +325,43 @@ class Clusters:
         return cluster.traces / runs if runs else None
 
     def _counted(self) -> tuple[object, ...]:
-        return list(self), self._runs, self._incidents, self._limit, self._below
+        return list(self), self._runs, self._incidents, self._limit, self._most, self._below, self._few
 
-    def _bound(self, slack: int = 0) -> None:
-        """Forget the clusters of the largest ids when there are too many; what is forgotten never comes back."""
-        if len(self._found) > self._limit + slack:
-            names = sorted(self._found)
-            self._below = names[self._limit]
-            for name in names[self._limit :]:
-                del self._found[name]
+    def _has_few(self, name: str) -> bool:
+        return self._few is not None and name >= self._few
+
+    def _bound(self, *, slack: bool = False) -> None:
+        """Forget what is too much; what is forgotten never comes back."""
+        if len(self._found) > self._limit + (self._limit // _SLACK if slack else 0):
+            self._leave_out(sorted(self._found)[self._limit])
+        if self._names > self._most + (self._most // _SLACK if slack else 0):
+            self._names = 0
+            for name in sorted(self._found):
+                if self._has_few(name):
+                    break
+                self._names += len(self._found[name].tasks)
+                if self._names > self._most:
+                    self._names -= len(self._found[name].tasks)
+                    self._shorten(name)
+                    break
+
+    def _leave_out(self, below: str | None) -> None:
+        """Forget the clusters of an id and all larger ones."""
+        if below is not None and (self._below is None or below < self._below):
+            self._below = below
+            self._found = {name: counting for name, counting in self._found.items() if name < below}
+            if self._few is not None and self._few >= below:
+                self._few = None
+
+    def _shorten(self, few: str | None) -> None:
+        """Let the clusters of an id and all larger ones remember few tasks."""
+        if few is None or (self._below is not None and few >= self._below):
+            return
+        if self._few is None or few < self._few:
+            self._few = few
+            for name, counting in self._found.items():
+                if name >= few:
+                    counting.forget(FEW)
 
 
 def _short(task: str, name: str) -> str:
