@@ -29,9 +29,9 @@ _SHORT = 2
 _CODE = 4
 """Lines from an error's name back to the place of the code, or behind the words of a program that ran earlier."""
 _SIGNS = (
-    "error", "fail", "panic", "conflict", "reject", "cannot ", "could ", "unable ", "abort", "halted", "killed",
-    "node.js v", "exit status", ".go:", "[c]: in", "denied", "refused", "in expression", "docker: ", "segmentation",
-    "exception", "thrown in", "non-zero", "exit code", "rb:", "no solution", "not found", "fatal",
+    "error", "fail", "exit", "fatal", "not found", "could not", "abort", "panic", "conflict", "reject", "exception",
+    "denied", "refused", "killed", ".go:", "docker", "node.js v", "bun v", "halted", "[c]: in", "in expression",
+    "segmentation", "non-zero", "no solution",
 )  # fmt: skip
 """One of these stands, in small letters, in every end that tells a failure."""
 

@@ -88,6 +88,7 @@ def _known(facts: Mapping[str, str | int], flags: frozenset[str]) -> Known:
     return Known(**{**made, **numbers, "groups": groups, "flags": made.get("flags", frozenset()) | flags})
 
 
+@lru_cache(maxsize=8)
 def program_of(script: str) -> str:
     """Return the program that a command line is about, with its subcommand or what it interprets; linear time."""
     return _about(script, _DEEPEST) or script.strip()[:_LONGEST_WORD] or "(nothing)"

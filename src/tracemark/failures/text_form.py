@@ -91,9 +91,9 @@ def _by_end(text: str, script: str | None) -> str | None:
         return line_of(text)
     if complains(last) or _CRASHED.match(last):
         return cut(last)
-    if script is None or not may_tell(text[-TAIL:]) or shows_in_part(script):
+    if script is None or not may_tell(text[-TAIL:]) or not failed_at_end(_from_behind(text), script):
         return None
-    return line_of(text) if failed_at_end(_from_behind(text), script) else None
+    return None if shows_in_part(script) else line_of(text)
 
 
 def _of_shower(text: str, first: str, script: str) -> str | None:
