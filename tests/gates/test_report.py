@@ -18,6 +18,7 @@ from tracemark.gates.report import attributed, attribution_words, digest_of, sto
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
 from tracemark.model.attribution import AttributionReport
 from tracemark.model.gate import GateReport, MeasuredOf
+from tracemark.stats.cost import SCOPE
 
 BEFORE = {f"desk/{at:02}": 2 for at in range(12)}
 AFTER = {task: 3 if at < 9 else 1 if at < 10 else 2 for at, task in enumerate(BEFORE)}
@@ -51,6 +52,12 @@ def test_a_report_holds_what_the_decision_rests_on() -> None:
     assert found.candidate.evidence == {"recorded": 48}
     assert len(found.candidate.traces) == 48
     assert found.candidate.digest == digest.of(found.candidate.traces)
+
+
+def test_what_costs_cover_stands_beside_them_in_the_stored_report() -> None:
+    measured = report().model_dump(mode="json")["measured"]
+    assert all(measured[side]["cost_per_success"]["value"] for side in ("incumbent", "candidate"))
+    assert measured["cost_scope"] == SCOPE
 
 
 HAND = {"t/a": 2, "t/b": 1, "t/c": 0}

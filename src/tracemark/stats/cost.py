@@ -21,7 +21,7 @@ SCOPE = (
     "the agent's own cost of all attempts, failed ones included; "
     "training, simulated users, judges and infrastructure not included"
 )
-"""What the costs of a report cover, in the words that stand beside every such figure."""
+"""What costs cover, in the words that stand beside the figures of a stored report."""
 
 
 def total_cost(costs: Sequence[float | None]) -> Figure:
