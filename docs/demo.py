@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tracemark.failures.conditions import shipped
 from tracemark.gates.report import against_noise
 from tracemark.model.gate import MeasuredOf
 from tracemark.words import numbered
@@ -117,13 +118,14 @@ def main() -> int:
         row(harness, f"{harness['fingerprint'][:20]}…  {described(harness, listed)}")
     print("\nA scripted agent that stands in for a model, in two strengths, worked on the same tasks, tools executed:")
     for harness in listed:
-        row(harness, f"{harness['traces']} traces, {harness['successes']} recorded successes")
+        successes = numbered(harness["successes"], "recorded success")
+        row(harness, f"{numbered(harness['traces'], 'trace')}, {successes}")
     print("\nA refused refund, as each of them shows it to the model:")
     for harness in listed:
         row(harness, f"{refusal(harness['fingerprint'])[:96].splitlines()[0]}…")
     print(f"\nTraining set exports/sft/: {counts['rows']} of {counts['traces']} traces, policy {manifest['policy']}")
     for outcome, rows in manifest["outcomes"].items():
-        print(f"  {rows:>4} rows: {outcome} of {label(accepted, listed)}")
+        print(f"  {aligned(rows, 'row')}: {outcome} of {label(accepted, listed)}")
     for reason, number in counts["excluded"].items():
         if number:
             print(f"  {number:>4} left out, {reason}: {WHY.get(reason, '')}")
@@ -152,10 +154,26 @@ def failures(accepted: str) -> None:
     many = f"{numbered(clustered(manifest), 'failed run')} of {accepted} in {numbered(log['clusters'], 'cluster')}"
     print(f"\nFailure log failures/: {many}, no row among them:")
     for found in sorted(clusters, key=lambda one: (-one["traces"], one["cluster"]))[:SHOWN]:
-        said = f"{found['tool']}: {found['line']}" if found["tool"] else found["line"]
-        print(f"  {found['traces']:>4} runs of {found['tasks']} tasks: {said[:100]}")
+        print(f"  {aligned(found['traces'], 'run')} of {numbered(found['tasks'], 'task')}: {failed(found)[:100]}")
     if len(clusters) > SHOWN:
         print(f"       and {len(clusters) - SHOWN} more: tracemark failures list --harness {accepted}")
+
+
+def failed(cluster: dict[str, Any]) -> str:
+    """Return what the runs of a cluster have in common: the tool and the line of its error, or what their name means.
+
+    Runs in which no call failed have the name of their condition for a line, in parentheses.
+    """
+    line = str(cluster["line"])
+    means = {f"({condition.name})": condition.says for condition in shipped().ordered}
+    if line in means:
+        return f"{line} {means[line]}"
+    return f"{cluster['tool']}: {line}" if cluster["tool"] else line
+
+
+def aligned(number: int, noun: str) -> str:
+    """Return `numbered`, with the number below those of other lines."""
+    return f"{number:>4}{numbered(number, noun).removeprefix(str(number))}"
 
 
 def clustered(manifest: dict[str, Any]) -> int:
@@ -181,8 +199,8 @@ def gates(listed: list[dict[str, Any]]) -> None:
             for said in answer["consequences_said"]:
                 print(f"  {said}")
     tasks = [json.loads(line) for line in PLAN.read_text(encoding="utf-8").splitlines()]
-    runs = sum(task["attempts"] for task in tasks)
-    print(f"\nTo be run next under the accepted pair (reports/plan.jsonl): {len(tasks)} tasks, {runs} runs")
+    runs = numbered(sum(task["attempts"] for task in tasks), "run")
+    print(f"\nTo be run next under the accepted pair (reports/plan.jsonl): {numbered(len(tasks), 'task')}, {runs}")
 
 
 def candidate(report: dict[str, Any], listed: list[dict[str, Any]]) -> str:
@@ -198,7 +216,7 @@ def found(report: dict[str, Any]) -> str:
     if report["verdict"] == "refused":
         return "; ".join(refusal["message"] for refusal in report["refusals"])
     measured = report["measured"]
-    tasks = f"{measured['w']} tasks up, {measured['l']} down of {measured['n']} × {measured['attempts']}"
+    tasks = f"{numbered(measured['w'], 'task')} up, {measured['l']} down of {measured['n']} × {measured['attempts']}"
     return f"{tasks}, p = {measured['p']:.2g}; {against_noise(MeasuredOf.model_validate(measured))}"
 
 

@@ -62,11 +62,18 @@ def test_runs_in_clusters_are_those_of_the_accepted_harness_that_have_a_row_besi
     ]
     logs = [{"fingerprint": HARNESS, "clusters": 1, "evidence": {"recorded": 27}}]
     (tmp_path / "clusters").mkdir()
-    cluster = {"cluster": "c", "tool": None, "line": "stopped", "traces": 7, "tasks": 2}
-    (tmp_path / "clusters" / "c.json").write_text(json.dumps(cluster))
+    clusters = [
+        {"cluster": "c", "tool": None, "line": "(stopped-early)", "traces": 4, "tasks": 2},
+        {"cluster": "d", "tool": "book", "line": "no seat", "traces": 1, "tasks": 1},
+    ]
+    for cluster in clusters:
+        (tmp_path / "clusters" / f"{cluster['cluster']}.json").write_text(json.dumps(cluster))
     (tmp_path / "manifest.json").write_text(json.dumps({"logs": logs, "counts": {"routed": routed}}))
     monkeypatch.setattr(demo, "FAILURES", tmp_path)
     demo.failures("desk")
     first, *shown = capsys.readouterr().out.strip().splitlines()
     assert first == "Failure log failures/: 7 failed runs of desk in 1 cluster, no row among them:"
-    assert shown == ["     7 runs of 2 tasks: stopped"]
+    assert shown == [
+        "     4 runs of 2 tasks: (stopped-early) failed without an unrecovered error, and stopped by itself",
+        "     1 run of 1 task: book: no seat",
+    ]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.domains.desk_runs import ACCEPTED, CANDIDATES, compared, successes
+from tracemark.words import numbered
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(sys.executable).parent
@@ -92,7 +93,7 @@ def test_with_another_seed_the_decisions_follow_the_data(tmp_path: Path) -> None
         measured = json.loads((clone / "reports" / "gates" / f"{name}.json").read_text())["measured"]
         expected = compared(before, after)
         assert (name, measured["w"], measured["l"]) == (name, expected.ups, expected.downs)
-        assert f"{expected.ups} tasks up, {expected.downs} down" in told
+        assert f"{numbered(expected.ups, 'task')} up, {expected.downs} down" in told
 
 
 def further(clone: Path, told: str) -> list[tuple[str, int]]:
