@@ -205,6 +205,22 @@ def test_a_roll_back_settles_what_branches_disagree_about(bench: Bench) -> None:
     assert pair(bench) == ("desk_a", "m@1")
 
 
+def test_a_roll_back_to_before_any_harness_settles_what_branches_disagree_about(shop: Shop) -> None:
+    first = accepted_pair.accept_model(shop.root, "m@1", "the first", CLOCK).entry
+    ledger = shop.root / chain.NAME
+    base = ledger.read_text()
+    lines = []
+    for name in ("desk_a", "desk_b"):
+        ledger.write_text(base)
+        shop.enter("accept", {"harness": shop.fingerprint(name)})
+        lines.append(ledger.read_text().removeprefix(base))
+    ledger.write_text(base + "".join(lines))
+    # neither counts, as if none had been accepted, and still it is open which
+    back = accepted_pair.rollback(shop.root, first, "none of the two", CLOCK)
+    assert (back.harness, back.model, back.new_entry) == (None, "m@1", True)
+    assert pair(shop) == (None, "m@1")
+
+
 def test_a_crash_within_a_roll_back_is_named_and_finished_by_the_same_command(bench: Bench) -> None:
     first = chain.read(bench.root / chain.NAME).entries[0].digest
     bench.install()
