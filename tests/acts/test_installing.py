@@ -364,6 +364,30 @@ def test_what_a_newer_importer_makes_of_traces_that_installed_the_incumbent_is_n
     assert len(reused) == 16
 
 
+def test_the_audit_of_a_trace_shows_the_gates_decisions_that_rest_on_it(bench: Bench) -> None:
+    def shown(trace: str) -> list[tuple[str, str]]:
+        found = audit.audit(bench.root, trace)
+        assert isinstance(found, audit.TraceAudit)
+        return [(one["kind"], one["entry"]) for one in found.decisions]
+
+    old, new, other = (bench.traces(name)[0] for name in ("desk_a", "desk_b", "desk_c"))
+    entry = str(bench.install().entry)
+    # the incumbent's traces are named by the report alone
+    assert shown(old) == shown(new) == [("install", entry)]
+    assert shown(other) == []
+    bench.store("desk_b", anew())
+    told = next(one for one in bench.gate("desk_a").findings if one.code == "evaluation-set-aside")
+    aside = str(told.hint).split()[2]
+    assert shown(aside) == [("install", entry)]
+    again = bench.read_anew(new)
+    assert shown(again) == [("install", entry)]
+    reject = str(bench.install("desk_a").entry)
+    assert ("reject", reject) in shown(old)
+    for report in (bench.root / "reports").glob("**/*.json"):
+        report.unlink()
+    assert (shown(old), shown(new)) == ([], [("install", entry)])
+
+
 def anew() -> list[Any]:
     from .evaluated import runs
 

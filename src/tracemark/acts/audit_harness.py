@@ -83,7 +83,7 @@ def audit_harness(corpus: Corpus, harness: Harness, name: str) -> HarnessAudit:
         statuses=dict(sorted(statuses.items())),
         evidence=dict(sorted(evidence.items())),
         exports=taken,
-        decisions=decided(corpus, lambda subject: fingerprint in _harnesses_named(subject)),
+        decisions=decided(corpus, lambda entry: fingerprint in _harnesses_named(entry.decision.subject)),
     )
 
 

@@ -6,7 +6,7 @@ which exports used it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from tracemark import digest
 from tracemark.acts.corpus import Corpus
 from tracemark.acts.eligible import eligible
+from tracemark.acts.gate_evidence import rested_on
 from tracemark.acts.history import decided, exported
 from tracemark.acts.provenance import (
     components,
@@ -29,6 +30,7 @@ from tracemark.acts.uncompared import left_out
 from tracemark.findings import Finding, Report
 from tracemark.harness.declared import Comparison, compare
 from tracemark.harness.match import Content, fits
+from tracemark.ledger.entry import Entry
 from tracemark.ledger.state import records_named
 from tracemark.store.disputes import decision_refuted
 from tracemark.store.selection import Decisions
@@ -99,9 +101,10 @@ class TraceAudit(Report):
     """What was stated of traces that it supersedes, and holds for it: `of` (`harness`, or `outcome` for outcome and
     run), `trace` (id of the one of which it was stated), `source` (label of what said so, null when unknown)."""
     decisions: list[dict[str, Any]]
-    """Ledger entries about it, a trace that it supersedes or a record that holds its run: `kind` (`stamp`, `retract`,
-    `reinstate`), `time`, `reason`, `entry` (digest), and `trace`, the id of another trace that the entry is about,
-    absent when it is about this one."""
+    """Ledger entries about it, a trace that it supersedes or a record that holds its run, and a gate's decisions that
+    rest on it or a trace that it supersedes, as far as the ledger or a report at hand names their traces: `kind`
+    (`stamp`, `retract`, `reinstate`; `install`, `reject`), `time`, `reason`, `entry` (digest), and `trace`, the id of
+    another trace that the entry is about, absent when it is about this one."""
 
 
 def audit_trace(corpus: Corpus, store: Store, trace_id: str) -> TraceAudit:
@@ -199,12 +202,17 @@ def _decisions_about(corpus: Corpus, store: Store, trace_id: str) -> list[dict[s
     records = cache(lambda: store.records_of_run(trace_id))
     settled = corpus.decisions.stamps.keys() | corpus.decisions.divided.keys()
     inherited = cache(lambda: store.inherited_from(settled, trace_id))
+    rested = rested_on(corpus)
+    evidence = {trace for traces in rested.values() for trace in traces}
+    read_before = store.inherited_from(evidence, trace_id) | {trace_id} if evidence else {trace_id}
 
-    def concerns(subject: Mapping[str, Any]) -> bool:
-        about = subject.get("trace")
+    def concerns(entry: Entry) -> bool:
+        about = entry.decision.subject.get("trace")
         if about == trace_id or (about in settled and about in inherited()):
             return True
-        named = records_named(subject)
+        if not read_before.isdisjoint(rested.get(entry.digest, ())):
+            return True
+        named = records_named(entry.decision.subject)
         return bool(named) and not records().isdisjoint(named)
 
     return decided(corpus, concerns, trace_id)

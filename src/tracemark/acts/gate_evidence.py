@@ -97,6 +97,14 @@ def evidence_held(corpus: Corpus) -> Held:
     return Held(known, held, tuple(findings), (*proved, *back.proved))
 
 
+def rested_on(corpus: Corpus) -> dict[str, list[str]]:
+    """Return by entry the ids of the traces on which a gate's decision rests, as far as anything at hand names them."""
+    judged = [entry for entry in corpus.chain.entries if entry.decision.kind in JUDGED]
+    reports = at_hand(corpus.root).reports if judged else {}
+    known = ((entry.digest, read(GateEvidence, entry.decision.evidence).value) for entry in judged)
+    return {entry: _traces(one, reports.get(one.report, _UNREAD).value) for entry, one in known if one is not None}
+
+
 def _back(corpus: Corpus) -> Held:
     """Hold every roll-back against the pair after the entry to which it went back."""
     made = [entry for entry in corpus.chain.entries if entry.decision.kind == Kind.ROLL_BACK]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tracemark.acts.corpus import Corpus
+from tracemark.ledger.entry import Entry
 
 
 def exported(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,20 +19,18 @@ def exported(value: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def decided(
-    corpus: Corpus, concerns: Callable[[Mapping[str, Any]], bool], trace_id: str | None = None
-) -> list[dict[str, Any]]:
-    """Return the entries of the ledger whose subject is one that `concerns`: `kind`, `time`, `reason`, `entry`.
+def decided(corpus: Corpus, concerns: Callable[[Entry], bool], trace_id: str | None = None) -> list[dict[str, Any]]:
+    """Return the entries of the ledger that `concerns` says are wanted: `kind`, `time`, `reason`, `entry`.
 
     Args:
         corpus: the corpus.
-        concerns: tells of the subject of an entry whether it is wanted.
+        concerns: tells of an entry whether it is wanted.
         trace_id: the trace that is asked about: an entry about another one has that as `trace`. None asks about none.
     """
     rows = []
     for entry in corpus.chain.entries:
         one, about = entry.decision, entry.decision.subject.get("trace")
-        if concerns(one.subject):
+        if concerns(entry):
             row = {"kind": one.kind, "time": one.time, "reason": one.reason, "entry": entry.digest}
             rows.append({**row, "trace": about} if trace_id is not None and about not in (None, trace_id) else row)
     return rows
