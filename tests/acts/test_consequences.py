@@ -56,8 +56,8 @@ def test_what_the_rows_after_are_made_of_is_told() -> None:
     assert "it can take 68 under the new; an export would hold 1 row, 44 before" in some.words()[0]
     assert some.words()[-1] == "tracemark plan lists 2 runs of 1 task to collect"
     new = replace(other, successes_before=0, rows_before=0)
-    assert "could take no success under the old pair and can take 81 under the new;" in new.words()[0]
-    assert "and can take none under the new;" in replace(new, successes_after=0).words()[0]
+    assert "an export can take 81 successes under the new pair, and could take none under the old;" in new.words()[0]
+    assert "an export can take no success under the new pair" in replace(new, successes_after=0).words()[0]
 
 
 def test_a_harness_whose_own_traces_fail_the_policy_of_exports_is_told(bench: Bench) -> None:

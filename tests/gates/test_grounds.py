@@ -285,7 +285,7 @@ def test_traces_that_had_installed_the_incumbent_must_be_counted_as_reused(base:
         "its report does not say that 16 traces of the incumbent had installed a candidate"
     ]
     strange = told.model_copy(update={"reused": ["0" * 64]})
-    assert "its report counts 1 traces as reused that are none of the incumbent's" in said(
+    assert "its report counts 1 trace as reused, not of the incumbent" in said(
         [*base, installed], decided(strange, installed), strange
     )
 
@@ -300,7 +300,7 @@ def test_traces_that_had_installed_the_incumbent_must_be_counted_as_reused(base:
             "its report judges it with another model than it names: model revision 'base' and not 'tuned'",
         ),
         ({"policy": "cotrace"}, "its report was made by the policy significant, and it names cotrace"),
-        ({"candidates": 4}, "its report counts 1 candidates, and it names 4"),
+        ({"candidates": 4}, "its report counts 1 candidate, and it names 4"),
         ({"reused": 4}, "its report counts 0 reused traces, and it names 4"),
         ({"accepted_traces": ["1" * 64]}, "its list of traces is not that of the candidate in its report"),
         (

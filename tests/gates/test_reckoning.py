@@ -99,7 +99,7 @@ def test_no_honest_report_says_anything_against_itself(
             "the candidate has +2 successes, and by those of the two sides -10",
         ),
         (("measured", "incumbent", "successes"), 9, "and 10 of its traces are"),
-        (("measured", "incumbent", "attempts"), 6, "it counts 6 attempts of the incumbent, and 6 tasks have 18"),
+        (("measured", "incumbent", "attempts"), 6, "it counts 6 attempts of the incumbent, and 6 tasks at 3 each are 18"),
         (("measured", "candidate", "score"), 6.0, "the score of the candidate does not follow"),
         (("measured", "candidate", "reliable"), 7, "it counts more, or less, of the candidate"),
         (("measured", "candidate", "reliable"), 3, "how reliable the candidate is does not follow"),
@@ -112,7 +112,7 @@ def test_no_honest_report_says_anything_against_itself(
         (("measured", "inside_noise"), None, "inside the noise does not follow"),
         (("measured", "noise", "tasks"), None, "inside the noise does not follow"),
         (("measured", "clean"), True, "whether the candidate is clean"),
-        (("measured", "attempts"), 4, "it counts 18 attempts of the incumbent, and 6 tasks have 24"),
+        (("measured", "attempts"), 4, "it counts 18 attempts of the incumbent, and 6 tasks at 4 each are 24"),
         (("measured", "conditions", 2, "met"), False, "condition on the cost is met does not follow"),
         (("measured", "conditions", 1, "met"), False, "condition on reliability is met does not follow"),
         (("measured", "conditions", 0, "name"), "cost", "it tells a condition twice"),
@@ -145,11 +145,11 @@ def test_what_two_evaluations_differ_by_goes_with_how_many_tasks_moved(
 def test_a_trace_on_both_sides_is_named() -> None:
     value = honest().model_dump(mode="json")
     value["candidate"]["traces"][0] = value["incumbent"]["traces"][0]
-    assert wrong(value) == ["1 traces are in its report on both sides"]
+    assert wrong(value) == ["in its report 1 trace is on both sides"]
 
 
 def test_a_success_that_no_task_can_have_is_named() -> None:
     value = honest().model_dump(mode="json")
     for side in ("incumbent", "candidate"):
         value["measured"][side]["successes"] -= 9
-    assert any("successes of the incumbent, and its tasks have" in said for said in wrong(value))
+    assert any(" of the incumbent, and its tasks have" in said for said in wrong(value))

@@ -74,7 +74,8 @@ class Consequences:
         """Return what becomes of the successes."""
         before, others = self.successes_before, self.successes_after - self.kept
         if not before:
-            return f"an export could take no success under the old pair and can take {others or 'none'} under the new"
+            new = numbered(others, "success") if others else "no success"
+            return f"an export can take {new} under the new pair, and could take none under the old"
         taken = "all" if self.kept == before else self.kept or "none"
         said = f"of {numbered(before, 'success')} that an export could take under the old pair it can take {taken}"
         more = f", and {others} that it could not" if others else ""

@@ -74,7 +74,8 @@ def attempts_changed(corpus: Corpus) -> list[Finding]:
     now, then = corpus.params.evaluation_attempts, frozen_attempts(corpus)
     if then is None:
         return []
-    message = f"{now} attempts are asked for at each task, and the set was frozen with {then}: gates refuse to judge"
+    asked = f"{numbered(now, 'attempt')} at each task {'is' if now == 1 else 'are'} asked for"
+    message = f"{asked}, and the set was frozen with {then}: gates refuse to judge"
     return [finding(CHANGED, _ATTEMPTS, message)]
 
 

@@ -181,7 +181,8 @@ def _undescribed(selected: Selected, rows: Mapping[str, Row]) -> list[Finding]:
     found = [trace for trace in selected.ids if rows[trace].undescribed]
     if not found:
         return []
-    message = f"{len(found)} rows call tools and hold no definition of any, such as that of {found[0][:12]}"
+    told = "1 row calls tools and holds" if len(found) == 1 else f"{len(found)} rows call tools and hold"
+    message = f"{told} no definition of any, such as that of {found[0][:12]}"
     return [finding("calls-undescribed", "export", message)]
 
 

@@ -17,6 +17,7 @@ from tracemark.findings import Report
 from tracemark.ledger.entry import Entry
 from tracemark.ledger.pair import label
 from tracemark.model.decision import Kind
+from tracemark.words import numbered
 
 _KINDS = (Kind.ACCEPT, Kind.FREEZE, Kind.INSTALL, Kind.REJECT, Kind.ROLL_BACK)
 
@@ -89,7 +90,7 @@ def _what(corpus: Corpus, entry: Entry) -> str:
     """Return in words what a decision is about."""
     subject, kind = entry.decision.subject, entry.decision.kind
     if kind == Kind.FREEZE:
-        return f"{subject['count']} tasks, {subject['attempts']} attempts each"
+        return f"{numbered(subject['count'], 'task')}, {numbered(subject['attempts'], 'attempt')} each"
     if kind == Kind.REJECT:
         return f"{_worded(corpus, subject['candidate'])}; {_worded(corpus, subject['incumbent'])} stays"
     if kind == Kind.INSTALL:

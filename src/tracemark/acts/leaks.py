@@ -21,6 +21,7 @@ from tracemark.exporters.evaluation import for_evaluation, qualified
 from tracemark.findings import Finding, finding
 from tracemark.store.selection import Selection
 from tracemark.store.store import Store
+from tracemark.words import numbered
 
 EXPORTS = "exports"
 """The folder of a corpus in which exports lie, and how the kinds of annotations begin that record them."""
@@ -71,7 +72,8 @@ def leaks(corpus: Corpus, store: Store) -> Leaks:
         if leaked:
             found[export.name] = tuple(sorted(leaked))
         if count:
-            message = f"{count} of {len(export.traces)} rows are of traces that are not stored, or of unknown task"
+            told = f"{count} of {numbered(len(export.traces), 'row')} {'is' if count == 1 else 'are'}"
+            message = f"{told} of traces that are not stored, or of unknown task"
             findings.append(finding("evaluation-leak-unknown", export.name, message))
     return Leaks(found, tuple(findings))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tracemark.errors import ExportRefusedError
 from tracemark.exporters.select import Judged, Passed, Reason, Terms
 from tracemark.ledger.params import Caps, Policy
-from tracemark.words import first_few
+from tracemark.words import first_few, numbered
 
 UNKNOWN = "unknown"
 """How counts name a model or a grader that nobody names."""
@@ -119,11 +119,11 @@ def require_enough(selected: Selected, terms: Terms, harness: str, rivals: Rival
     if caps.total is None or caps.total >= needed:
         tasks = "" if caps.per_task is None else f" (at most {caps.per_task} of a task counts)"
         missing = needed - rows
-        runs = "1 more successful run" if missing == 1 else f"{missing} more successful runs"
+        runs = numbered(missing, "more successful run")
         models = f" with {' or '.join(sorted(terms.models))}" if terms.models else ""
         hints.append(f"record at least {runs} under {harness}{models}{tasks}, then ingest")
     raise ExportRefusedError(
-        f"{rows} of {selected.traces} traces fit, at least {needed} {'is' if needed == 1 else 'are'} needed"
+        f"{rows} of {numbered(selected.traces, 'trace')} fit, at least {needed} {'is' if needed == 1 else 'are'} needed"
         + (f"; left out: {left_out}" if left_out else ""),
         where=harness,
         hint="; or ".join(hints),

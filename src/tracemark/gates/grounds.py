@@ -35,6 +35,7 @@ from tracemark.model.faults import faults, first
 from tracemark.model.gate import GateReport
 from tracemark.model.value import Value
 from tracemark.stats.compare import sign_test
+from tracemark.words import numbered
 
 _SHOWN = 16
 _DIGITS = 12
@@ -137,7 +138,7 @@ def unlike_told(one: GateEvidence, told: Params, report: GateReport | None = Non
     if one.evaluation != evaluation_digest(told.evaluation):
         yield f"it names the evaluation set {_set(one.evaluation)}, and its parameters list another"
     if one.measured.attempts != told.evaluation_attempts:
-        said = f"it rests on {one.measured.attempts} attempts at each task"
+        said = f"it rests on {numbered(one.measured.attempts, 'attempt')} at each task"
         yield f"{said}, and its parameters ask for {told.evaluation_attempts}"
     gates = told.gates
     asked = {
@@ -184,11 +185,10 @@ def misplaced(entry: Entry, one: GateEvidence, report: GateReport | None, then: 
     if report is not None:
         used, compared = set(then.used), set(report.incumbent.traces)
         if hidden := (used & compared) - set(report.reused):
-            wrong.append(
-                f"its report does not say that {len(hidden)} traces of the incumbent had installed a candidate"
-            )
+            traces = numbered(len(hidden), "trace")
+            wrong.append(f"its report does not say that {traces} of the incumbent had installed a candidate")
         if strange := set(report.reused) - compared:
-            wrong.append(f"its report counts {len(strange)} traces as reused that are none of the incumbent's")
+            wrong.append(f"its report counts {numbered(len(strange), 'trace')} as reused, not of the incumbent")
     return wrong
 
 
@@ -250,9 +250,9 @@ def _unlike_report(entry: Entry, one: GateEvidence, report: GateReport) -> Itera
         found = _set(report.terms.evaluation_digest)
         yield f"its report is of the evaluation set {found}, and it names {_set(one.evaluation)}"
     if report.candidates != one.candidates:
-        yield f"its report counts {report.candidates} candidates, and it names {one.candidates}"
+        yield f"its report counts {numbered(report.candidates, 'candidate')}, and it names {one.candidates}"
     if len(report.reused) != one.reused:
-        yield f"its report counts {len(report.reused)} reused traces, and it names {one.reused}"
+        yield f"its report counts {numbered(len(report.reused), 'reused trace')}, and it names {one.reused}"
 
 
 def _about_another(entry: Entry, report: GateReport) -> Iterator[str]:
@@ -323,9 +323,10 @@ def _other_set(one: GateEvidence, report: GateReport | None, freezes: Freezes) -
     elif report is not None and report.terms.frozen_digest != subject["tasks"]:
         yield f"its report takes {_set(report.terms.frozen_digest)} for frozen, and {_set(subject['tasks'])} was"
     if told.n != subject["count"]:
-        yield f"it compares {told.n} tasks, and the set was frozen with {subject['count']}"
+        yield f"it compares {numbered(told.n, 'task')}, and the set was frozen with {subject['count']}"
     if told.attempts != subject["attempts"]:
-        yield f"it rests on {told.attempts} attempts at each task, and the set was frozen with {subject['attempts']}"
+        attempts = numbered(told.attempts, "attempt")
+        yield f"it rests on {attempts} at each task, and the set was frozen with {subject['attempts']}"
 
 
 def _set(of: str | None) -> str:

@@ -17,7 +17,7 @@ from decimal import Decimal
 
 from tracemark.gates.terms import LEVEL
 from tracemark.model.gate import Evaluated, FigureOf, FiguresOf, GateReport, MeasuredOf
-from tracemark.words import first_few
+from tracemark.words import first_few, numbered
 
 _CLOSE = 1e-9
 """Relative difference up to which two figures are one: sums are rounded once, and means of them again."""
@@ -37,9 +37,9 @@ def misreported(report: GateReport) -> Iterator[str]:
     if told is None:
         return
     if terms.attempts is not None and terms.attempts != told.attempts:
-        yield f"its report asks for {terms.attempts} attempts at each task, and rests on {told.attempts}"
+        yield f"its report asks for {numbered(terms.attempts, 'attempt')} at each task, and rests on {told.attempts}"
     if terms.evaluation_tasks and terms.evaluation_tasks != told.n:
-        yield f"its report is of a set of {terms.evaluation_tasks} tasks, and compares {told.n}"
+        yield f"its report is of a set of {numbered(terms.evaluation_tasks, 'task')}, and compares {told.n}"
     sides = (("incumbent", report.incumbent, told.incumbent), ("candidate", report.candidate, told.candidate))
     for name, side, figures in sides:
         yield from _of_statuses(name, side, figures)
@@ -48,7 +48,7 @@ def misreported(report: GateReport) -> Iterator[str]:
             said = f"its report lets {terms.infrastructure_limit:.1%} of the attempts be ended by the infrastructure"
             yield f"{said}, and {figures.open_errors} of {every} of the {name} were"
     if shared := set(report.incumbent.traces) & set(report.candidate.traces):
-        yield f"{len(shared)} traces are in its report on both sides"
+        yield f"in its report {numbered(len(shared), 'trace')} {'is' if len(shared) == 1 else 'are'} on both sides"
 
 
 def _of_tasks(told: MeasuredOf) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _of_tasks(told: MeasuredOf) -> Iterator[str]:
             or (one.after - one.before) * sign <= 0
         ]
         if wrong:
-            of = f"of {told.attempts} successes"
+            of = f"of {numbered(told.attempts, 'success')}"
             each = (f"{one.task!r}, from {one.before} to {one.after} {of}" for one in wrong)
             yield f"it counts as {word} what did not go {word}: {first_few(each, 1)}"
     names = [change.task for change in (*told.ups, *told.downs)]
@@ -69,7 +69,8 @@ def _of_tasks(told: MeasuredOf) -> Iterator[str]:
     if told.clean is not (told.candidate.open_errors == 0):
         yield "whether the candidate is clean does not follow from its attempts"
     if told.n < 1 or told.attempts < 1 or told.ties < 0:
-        yield f"it compares {told.n} tasks at {told.attempts} attempts each, of which {told.ties} stayed as they were"
+        tasks, attempts = numbered(told.n, "task"), numbered(told.attempts, "attempt")
+        yield f"it compares {tasks} at {attempts} each, of which {told.ties} stayed as they were"
 
 
 def _of_sums(told: MeasuredOf) -> Iterator[str]:
@@ -85,7 +86,8 @@ def _of_sums(told: MeasuredOf) -> Iterator[str]:
     if (seen := told.noise.repeated) is not None and (
         not seen.difference <= seen.moved <= told.n or (seen.moved - seen.difference) % 2
     ):
-        yield f"two evaluations cannot differ by {seen.difference} where {seen.moved} of {told.n} tasks moved"
+        moved_of = f"{seen.moved} of {numbered(told.n, 'task')}"
+        yield f"two evaluations cannot differ by {seen.difference} where {moved_of} moved"
     names = [one.name for one in told.conditions]
     if len(names) != len(set(names)):
         yield "it tells a condition twice"
@@ -109,14 +111,16 @@ def _of_side(name: str, told: MeasuredOf) -> Iterator[str]:
     side: FiguresOf = getattr(told, name)
     every = told.n * told.attempts
     if side.attempts != every:
-        yield f"it counts {side.attempts} attempts of the {name}, and {told.n} tasks have {every}"
+        counted = f"it counts {numbered(side.attempts, 'attempt')} of the {name}"
+        yield f"{counted}, and {numbered(told.n, 'task')} at {told.attempts} each are {every}"
         return
     changes = [one.before if name == "incumbent" else one.after for one in (*told.ups, *told.downs)]
     least, most = sum(changes), sum(changes) + told.ties * told.attempts
     if not least <= side.successes <= most:
-        yield f"it counts {side.successes} successes of the {name}, and its tasks have {least} to {most}"
+        yield f"it counts {numbered(side.successes, 'success')} of the {name}, and its tasks have {least} to {most}"
     if not 0 <= side.open_errors <= every or side.rerun_errors < 0 or not 0 <= side.reliable <= told.n:
-        yield f"it counts more, or less, of the {name} than {told.n} tasks and {every} attempts can have"
+        most_of = f"{numbered(told.n, 'task')} and {numbered(every, 'attempt')}"
+        yield f"it counts more, or less, of the {name} than {most_of} can have"
     if not math.isclose(side.score, side.successes / told.attempts, rel_tol=_CLOSE):
         yield f"the score of the {name} does not follow from its successes"
     if not _reliable(side, told):
@@ -152,16 +156,17 @@ def _of_statuses(name: str, side: Evaluated, figures: FiguresOf) -> Iterator[str
     traces = len(set(side.traces))
     for told in (side.statuses, side.evidence):
         if sum(told.values()) != traces or any(number < 0 for number in told.values()):
-            yield f"its report has {traces} traces of the {name}, and tells of {sum(told.values())}"
+            yield f"its report has {numbered(traces, 'trace')} of the {name}, and tells of {sum(told.values())}"
             return
     ended = {status: side.statuses.get(status, 0) for status in ("success", "failure", "error")}
     # an attempt that is still open counts against the candidate: on the other side it is a success
     successes = ended["success"] + (figures.open_errors if name == "incumbent" else 0)
     if successes != figures.successes:
-        yield f"its report counts {figures.successes} successes of the {name}, and {successes} of its traces are"
+        counted = numbered(figures.successes, "success")
+        yield f"its report counts {counted} of the {name}, and {successes} of its traces are"
     scored = ended["success"] + ended["failure"] + figures.open_errors
     if scored != figures.attempts:
-        yield f"its report counts {figures.attempts} attempts of the {name}, and {scored} of its traces are"
+        yield f"its report counts {numbered(figures.attempts, 'attempt')} of the {name}, and {scored} of its traces are"
     broken = figures.open_errors + figures.rerun_errors
     if ended["error"] != broken:
         yield f"its report counts {broken} attempts of the {name} that were ended, and {ended['error']} traces were"
