@@ -13,6 +13,7 @@ from .failed_runs import (
     LOCKED,
     added_up,
     clusters,
+    ended,
     export,
     failed,
     manifest,
@@ -42,6 +43,18 @@ def test_a_contested_trace_is_left_out(failures: Shop) -> None:
     report = export(failures)
     assert report.left_out["contested"] == 1
     assert "f-1" not in tasks(failures.root / "failures")
+
+
+def test_what_was_stated_later_counts_also_where_the_catalogue_shows_nothing_of_it(failures: Shop) -> None:
+    folder = failures.root / "failures"
+    export(failures)
+    assert "stopped" in {row["task"] for row in rows(folder)}
+    failures.ingest([ended("stopped", "max_steps")], name="later")
+    export(failures)
+    assert "stopped" not in {row["task"] for row in rows(folder)}
+    assert {row["condition"] for row in rows(folder, "quarantine.jsonl") if row["task"] == "stopped"} == {
+        "budget-exhausted"
+    }
 
 
 def test_a_rejected_candidate_has_a_log_of_its_own(failures: Shop) -> None:
