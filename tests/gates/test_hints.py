@@ -180,14 +180,24 @@ def test_copies_are_compared_once_they_are_retracted(copy: str) -> None:
     more = [one._replace(trace="f" * 64) for one in made("desk/a", copy)]
     bench = bench_of([*made("desk/a", "sff"), *more, *WHOLE])
     assert bench.reasons() == [Reason.ATTEMPTS_DUPLICATE]
+    assert bench.against()[0].hint.startswith("retract all but one of each")
     assert followed(bench).against() == ()
-    # in the place of another attempt: what is missing then is named when it is compared again
+    # a run of its own under the number of another: what is missing then is named when it is compared again
     bench = bench_of([*made("desk/a", "sf"), *more, *WHOLE])
     assert bench.reasons() == [Reason.ATTEMPTS_DUPLICATE]
     assert followed(followed(bench)).against() == ()
-    # or it was a run of its own
-    own = bench.changed(lambda _, made: (one._replace(attempt=2) if one.trace == "f" * 64 else one for one in made))
-    assert followed(own).against() == ()
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_what_two_graders_judged_is_compared_once_it_was_retracted_and_made_again_for_one(most: int) -> None:
+    other = ("shop", "another")
+    first = [one._replace(grader=other if at < most else GRADER) for at, one in enumerate(WHOLE)]
+    bench = bench_of([*made("desk/a", "sfs"), *first])
+    (refusal,) = bench.against()
+    assert refusal.reason is Reason.GRADERS_DIFFER
+    assert refusal.hint.startswith("a stored verdict keeps its grader: retract these")
+    bench = bench.changed(lambda _, made: (one for one in made if one.trace not in refusal.traces))
+    assert followed(bench).against() == ()
 
 
 def test_nobody_is_told_to_run_what_is_no_task_of_the_set() -> None:

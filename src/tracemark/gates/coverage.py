@@ -291,7 +291,10 @@ def _duplicates(sheet: _Sheet, side: str) -> Iterator[Refusal]:
     if unjudged := sum(one.status not in SCORED for one in copies):
         message += f", {numbered(unjudged, 'attempt')} without a verdict among them"
     ids = {one.trace for one in copies}
-    hint = f"retract what is a copy ({digits(ids)}), or give each run its own attempt number; then compare again"
+    hint = (
+        f"retract all but one of each ({digits(ids)}), and compare again; runs of their own that bear one number are "
+        "made again under one each, since what is stored keeps its number"
+    )
     yield Refusal(Reason.ATTEMPTS_DUPLICATE, message, hint, twice, (), tuple(sorted(ids)))
 
 

@@ -165,13 +165,20 @@ def _graders(cells: Cells) -> Iterator[Refusal]:
         counted = Counter(one.grader for one in concerned)
         said = ", ".join(sorted(map(_grader, counted)))
         message = f"different graders ({said}) judged attempts at {numbered(len(several), 'task')}: {named(several)}"
-        hint = "have all attempts judged again by one version of the grader"
+        hint = "a stored verdict keeps its grader: retract these attempts, and make them again for one grader to judge"
         (most, first), (_, second) = counted.most_common(2)
         if first > second:
             concerned = [one for one in concerned if one.grader != most]
-            hint += f", or those that {_grader(most)} did not judge by that"
+            hint += (
+                f", or retract those alone that {_grader(most)} did not judge, and have them made again for that one"
+            )
         traces = traces_of(concerned)
         hint += f" ({digits(traces)})"
+        if any(one.grader is None or one.grader[1] is None for one in concerned):
+            hint += (
+                "; what is not recorded of a grader can be stated: tracemark export atif TRACE --out DIR, put it into "
+                "`outcome.grader` of extra.tracemark, and ingest that"
+            )
         yield Refusal(Reason.GRADERS_DIFFER, message, hint, tuple(sorted(several)), (), traces)
 
 
