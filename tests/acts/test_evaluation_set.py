@@ -118,7 +118,7 @@ def test_another_number_of_attempts_lets_no_task_out(kept: Shop) -> None:
         assert told(write(kept)) == []
     (found,) = told(health.check(kept.root))
     assert (found.severity, found.where) == (Severity.ERROR, "params.yaml: evaluation.attempts")
-    assert found.message.startswith("5 attempts are asked for at each task, and the set was frozen with 4")
+    assert found.message.startswith("5 attempts at each task are asked for, and the set was frozen with 4")
 
 
 def test_params_that_cannot_be_read_stay_that_error(kept: Shop) -> None:
