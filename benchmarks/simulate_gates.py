@@ -33,7 +33,7 @@ from gate_picture import draw
 
 from tracemark import digest, engine
 from tracemark.gates.compare import decide
-from tracemark.gates.terms import Half, Policy, Terms
+from tracemark.gates.terms import LEVEL, Policy
 from tracemark.stats.compare import paired, sign_test
 from tracemark.stats.counts import Counts
 from tracemark.stats.noise import noise_floor
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     Rates = NDArray[np.float64]
 
 NAME = "gate-errors"
-LEVEL = Terms(Half.HARNESS).level
-"""The level of `significant` as it is shipped."""
 SPREADS = ("few", "all")
 _CHUNK = 250
 """Draws of one job: few enough to keep all cores busy to the end."""

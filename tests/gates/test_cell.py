@@ -70,10 +70,6 @@ def test_an_error_that_was_made_again_is_not_open_while_the_verdict_is_to_come()
     assert tally(THREE[0], THREE[1], broken, other, wanted=4).open == (broken,)
 
 
-def test_an_attempt_that_waits_for_its_verdict_was_made() -> None:
-    assert of([THREE[0], THREE[1], THREE[2]._replace(status="unknown")]).made == {"desk/t": 3}
-
-
 def test_the_order_of_attempts_means_nothing() -> None:
     made = attempts({"desk/t": 2, "shop/t": 1}, 3)
     mixed = list(made)
@@ -119,14 +115,14 @@ def test_a_retracted_attempt_with_a_score_is_replaced_by_one_of_its_number_or_a_
     gone = [one._replace(trace="f" * 64) for one in made[2:]]
     assert of(made).replaced(3) == ()
 
-    def replaced(standing: list[Attempt], *gone: Attempt, wanted: int | None = 3) -> int:
+    def replaced(standing: list[Attempt], *gone: Attempt, wanted: int = 3) -> int:
         return len(Cell.of(Pair(OLD, BASE), standing, retracted=gone).replaced(wanted))
 
     assert replaced(made[:2], *gone) == 0
-    assert replaced(made, *gone) == replaced(made, *gone, wanted=None) == 1
+    assert replaced(made, *gone) == replaced(made, *gone, wanted=4) == 1
     # under another number, once the task has what it must have
     other = [*made[:2], made[2]._replace(attempt=7)]
-    assert [replaced(other, *gone, wanted=wanted) for wanted in (3, 4, None)] == [1, 0, 0]
+    assert [replaced(other, *gone, wanted=wanted) for wanted in (3, 4)] == [1, 0]
     # what broke had no score, and what broke again stands in no place
     assert replaced(made, gone[0]._replace(status="error")) == 0
     assert replaced([*made[:2], made[2]._replace(status="error")], *gone) == 0

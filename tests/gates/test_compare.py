@@ -18,7 +18,8 @@ from tracemark.stats.noise import noise_floor
 
 
 def judged(before: dict[str, int], after: dict[str, int], number: int = 4, **terms: Any) -> Comparison:
-    return compare(cell(before, number), cell(after, number, NEW), Terms(**{"half": Half.HARNESS, **terms}))
+    told = Terms(**{"half": Half.HARNESS, "attempts": number, **terms})
+    return compare(cell(before, number), cell(after, number, NEW), told)
 
 
 def measured(before: dict[str, int], after: dict[str, int], number: int = 4, **terms: Any) -> Measured:
@@ -107,7 +108,7 @@ def test_a_set_of_one_task_can_never_be_significant() -> None:
 def test_a_tie_passes_only_when_it_is_clean() -> None:
     before, after = tasks(1, 1, 8)
     made = changed(attempts(after, 4, NEW), "desk/005", 3, status="error")
-    found = compare(cell(before, 4), of(made, NEW), Terms(Half.HARNESS, Policy.COTRACE, infrastructure_limit=0.1))
+    found = compare(cell(before, 4), of(made, NEW), Terms(Half.HARNESS, 4, Policy.COTRACE, infrastructure_limit=0.1))
     assert found.measured is not None
     assert found.measured.clean is False
     assert found.accepted is False
@@ -115,12 +116,12 @@ def test_a_tie_passes_only_when_it_is_clean() -> None:
     assert found.measured.difference == 0
     assert "infrastructure" in found.measured.decisions[Policy.COTRACE].reason
     again = [*made, made[-1]._replace(task="desk/005", attempt=3, status="failure", trace="e" * 64)]
-    assert compare(cell(before, 4), of(again, NEW), Terms(Half.HARNESS, Policy.COTRACE)).accepted is True
+    assert compare(cell(before, 4), of(again, NEW), Terms(Half.HARNESS, 4, Policy.COTRACE)).accepted is True
 
 
 def test_what_waits_for_a_rerun_counts_against_the_candidate_on_both_sides() -> None:
     each = {"a": 2, "b": 2, "c": 2}
-    terms = Terms(Half.HARNESS, infrastructure_limit=0.2)
+    terms = Terms(Half.HARNESS, 4, infrastructure_limit=0.2)
     incumbent = of(changed(attempts(each, 4), "a", 3, status="error"))
     candidate = of(changed(attempts(each, 4, NEW), "b", 0, status="error"), NEW)
     found = compare(incumbent, candidate, terms).measured
@@ -143,7 +144,7 @@ def test_a_rerun_never_takes_back_what_a_policy_accepted(
         for side, harness in enumerate((OLD, NEW))
         for one in attempts({f"t{at:02}": score[side] for at, score in enumerate(scores)}, 2, harness)
     ]
-    terms = Terms(Half.HARNESS, policy, infrastructure_limit=1.0, level=0.3)
+    terms = Terms(Half.HARNESS, 4, policy, infrastructure_limit=1.0, level=0.3)
 
     def accepted(every: list[Attempt]) -> bool | None:
         sides = (of([one for one in every if one.fingerprint == harness], harness) for harness in (OLD, NEW))
@@ -208,7 +209,7 @@ def test_without_a_success_the_cost_is_not_defined_and_neither_lower_nor_higher(
 
 def test_a_cost_that_is_not_known_is_no_cost_of_zero() -> None:
     made = changed(attempts({"a": 2}, 4, NEW), "a", 0, cost=None)
-    found = compare(cell({"a": 2}, 4), of(made, NEW), Terms(Half.HARNESS, conditions=Conditions(cost=True))).measured
+    found = compare(cell({"a": 2}, 4), of(made, NEW), Terms(Half.HARNESS, 4, conditions=Conditions(cost=True))).measured
     assert found is not None
     assert found.candidate.cost.value is None
     assert found.conditions[0].met is False

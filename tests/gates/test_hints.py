@@ -158,14 +158,6 @@ def test_what_is_more_than_asked_for_is_compared_once_every_task_has_as_much(sta
     assert followed(bench).against() == ()
 
 
-def test_where_no_number_is_stated_every_task_comes_to_what_one_of_them_has() -> None:
-    terms = replace(TERMS, attempts=None)
-    for statuses in ("sfss", "sfsu", "sf-", "su-"):
-        bench = bench_of([*made("desk/a", statuses), *WHOLE], terms)
-        assert Reason.ATTEMPTS_UNEQUAL in bench.reasons() or statuses == "su-"
-        assert followed(bench).against() == ()
-
-
 def test_what_was_no_attempt_is_compared_once_it_is_retracted() -> None:
     bench = bench_of([*made("desk/a", "ssfuu"), *WHOLE])
     (refusal,) = bench.against()

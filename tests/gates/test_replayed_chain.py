@@ -82,7 +82,7 @@ def replay(policy: Policy) -> list[tuple[Step, Comparison]]:
         )
         after = moved(scores, step, step.name)
         candidate = cell(other, after)
-        terms = Terms(step.half, policy, attempts=ATTEMPTS, used=installed, candidates=number)
+        terms = Terms(step.half, ATTEMPTS, policy, used=installed, candidates=number)
         comparison = compare(incumbent, candidate, terms)
         found.append((step, comparison))
         # the chain goes on as it went, whatever this policy says

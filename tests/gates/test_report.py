@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from tracemark import digest
 from tracemark.gates.attribution import Four, attribute
 from tracemark.gates.cell import Attempt, Cell, Pair, Shown
 from tracemark.gates.compare import compare
-from tracemark.gates.refusal import Reason, Refusal
 from tracemark.gates.report import attributed, attribution_words, digest_of, stored, words
 from tracemark.gates.terms import Conditions, Half, Policy, Terms
 from tracemark.model.attribution import AttributionReport
@@ -25,9 +23,8 @@ AFTER = {task: 3 if at < 9 else 1 if at < 10 else 2 for at, task in enumerate(BE
 
 
 def report(candidate: Cell | None = None, **terms: Any) -> GateReport:
-    return stored(
-        compare(cell(BEFORE, 4), candidate or cell(AFTER, 4, NEW), Terms(**{"half": Half.HARNESS, **terms}))
-    )  # fmt: skip
+    told = Terms(**{"half": Half.HARNESS, "attempts": 4, **terms})
+    return stored(compare(cell(BEFORE, 4), candidate or cell(AFTER, 4, NEW), told))
 
 
 def refused() -> GateReport:
@@ -66,7 +63,7 @@ HAND = {"t/a": 2, "t/b": 1, "t/c": 0}
 
 def by_hand(after: dict[str, int], **terms: Any) -> MeasuredOf:
     """Return what a report says of three tasks, two attempts each at half a dollar."""
-    made = compare(cell(HAND, 2), cell(after, 2, NEW), Terms(Half.HARNESS, **terms))
+    made = compare(cell(HAND, 2), cell(after, 2, NEW), Terms(Half.HARNESS, 2, **terms))
     found = stored(made).measured
     assert found is not None
     return found
@@ -135,7 +132,7 @@ def test_an_attempt_that_waits_for_its_rerun_counts_against_the_candidate_on_eit
             changed(one, "t/b", 1, status="error") if name == side else one
             for name, one in zip(("incumbent", "candidate"), sides, strict=True)
         )
-        found = stored(compare(of(old), of(new, NEW), Terms(Half.HARNESS, infrastructure_limit=0.5))).measured
+        found = stored(compare(of(old), of(new, NEW), Terms(Half.HARNESS, 2, infrastructure_limit=0.5))).measured
         assert found is not None
         return found
 
@@ -174,12 +171,12 @@ def test_the_first_line_says_the_verdict_and_the_noise() -> None:
 
 def against_noise(before: dict[str, int], after: dict[str, int], number: int) -> str:
     """Return what the first line says of the noise."""
-    found = stored(compare(cell(before, number), cell(after, number, NEW), Terms(Half.HARNESS)))
+    found = stored(compare(cell(before, number), cell(after, number, NEW), Terms(Half.HARNESS, number)))
     return words(found)[0].partition("; ")[2]
 
 
 def test_without_a_noise_floor_the_first_line_says_why() -> None:
-    one = stored(compare(cell({"a": 0}, 1), cell({"a": 1}, 1, NEW), Terms(Half.HARNESS)))
+    one = stored(compare(cell({"a": 0}, 1), cell({"a": 1}, 1, NEW), Terms(Half.HARNESS, 1)))
     why = "there is no noise floor: one attempt a task shows no rate between 0 and 1, and so nothing of the noise"
     assert words(one)[0].endswith(f": 1 up, 0 down of 1 task at 1 attempt each, p = 0.5; {why}")
     assert against_noise({"a": 0, "b": 1}, {"a": 0, "b": 1}, 1) == why
@@ -257,21 +254,21 @@ def test_how_often_chance_accepts_is_that_of_the_policy_which_decides() -> None:
 
     # a task at one of two attempts goes up with 5/16, and stays with 6/16: cotrace lets a tie pass as well
     one = cell({"a": 1}, 2), cell({"a": 1}, 2, NEW)
-    told = stored(compare(*one, Terms(Half.HARNESS, Policy.COTRACE, candidates=2)))
+    told = stored(compare(*one, Terms(Half.HARNESS, 2, Policy.COTRACE, candidates=2)))
     assert told.measured is not None
     assert told.measured.noise.promoted == 5 / 16
     chance = f"{1 - (5 / 16) ** 2:.0%}"
     assert line(told) == f"were each no better, one or more would pass in up to {chance} of such series"
     # 1 - 0.95²
-    told = stored(compare(*one, Terms(Half.HARNESS, candidates=2)))
+    told = stored(compare(*one, Terms(Half.HARNESS, 2, candidates=2)))
     assert line(told) == "were each no better, one or more would pass in up to 10% of such series"
     # nothing was seen of the noise, so nothing is known of chance
     settled = cell({"a": 2}, 2), cell({"a": 2}, 2, NEW)
-    assert line(stored(compare(*settled, Terms(Half.HARNESS, Policy.COTRACE, candidates=2)))) == ""
+    assert line(stored(compare(*settled, Terms(Half.HARNESS, 2, Policy.COTRACE, candidates=2)))) == ""
     assert (
         line(
             stored(
-                compare(cell({"a": 1}, 1), cell({"a": 1}, 1, NEW), Terms(Half.HARNESS, Policy.COTRACE, candidates=2))
+                compare(cell({"a": 1}, 1), cell({"a": 1}, 1, NEW), Terms(Half.HARNESS, 1, Policy.COTRACE, candidates=2))
             )
         )
         == ""
@@ -311,11 +308,9 @@ def test_words_tell_what_weakens_the_answer() -> None:
     assert "48 of 48 traces of the incumbent are those that installed it" in lines
     assert "5 candidates were evaluated on this set so far" in lines
     assert "one or more would pass in up to 23% of such series" in lines
-    assert "the evaluation set was not frozen" in lines
     assert "what differs between the pairs: prompt_templates" in lines
     quiet = "\n".join(words(report()))
     assert "candidates were evaluated" not in quiet
-    assert "frozen" not in quiet
 
 
 def test_the_first_line_and_the_notes_say_which_side_rests_on_what_installed_it() -> None:
@@ -337,9 +332,9 @@ def test_the_first_line_and_the_notes_say_which_side_rests_on_what_installed_it(
 
 
 def retracted(*statuses: str, replaced: int = 0) -> list[str]:
-    """Return what a report says of retracted attempts, of which so many have a number that others have as well."""
+    """Return what a report says of retracted attempts, of which so many are at a task that others are at as well."""
     gone = [
-        one._replace(status=status, attempt=at if at < replaced else None, trace=digest.of([status, at]))
+        one._replace(status=status, task="desk/00" if at < replaced else "desk/gone", trace=digest.of([status, at]))
         for at, status in enumerate(statuses)
         for one in attempts({"desk/00": 0}, 1, NEW)
     ]
@@ -347,7 +342,7 @@ def retracted(*statuses: str, replaced: int = 0) -> list[str]:
         compare(
             cell(BEFORE, 4),
             Cell.of(cell(AFTER, 4, NEW).pair, attempts(AFTER, 4, NEW), retracted=gone),
-            Terms(Half.HARNESS),
+            Terms(Half.HARNESS, 4),
         )
     )
     return [line for line in words(made) if "retracted" in line]
@@ -365,7 +360,7 @@ def test_words_say_how_what_was_retracted_had_ended_and_whether_others_stand_in_
 
 def test_a_noise_floor_of_none_but_settled_tasks_is_not_told_as_a_fact() -> None:
     settled = {task: 4 * (number % 2) for number, task in enumerate(BEFORE)}
-    lines = words(stored(compare(cell(settled, 4), cell(AFTER, 4, NEW), Terms(Half.HARNESS))))
+    lines = words(stored(compare(cell(settled, 4), cell(AFTER, 4, NEW), Terms(Half.HARNESS, 4))))
     assert not any("identical candidate" in line for line in lines)
     assert any("too little was seen of the noise" in line for line in lines)
     assert not any("too little was seen" in line for line in words(report()))
@@ -376,7 +371,7 @@ def test_attempts_that_wait_for_a_rerun_are_told_with_what_they_count_as() -> No
         one._replace(status="error") if (one.task, one.attempt) == ("desk/00", 0) else one
         for one in cell(AFTER, 4, NEW).attempts
     ]
-    terms = Terms(Half.HARNESS, infrastructure_limit=0.1)
+    terms = Terms(Half.HARNESS, 4, infrastructure_limit=0.1)
     lines = words(stored(compare(cell(BEFORE, 4), of(broken, NEW), terms)))
     said = "the infrastructure ended 1 attempt of the candidate, not re-run: each counts against the candidate"
     assert said in lines
@@ -385,20 +380,20 @@ def test_attempts_that_wait_for_a_rerun_are_told_with_what_they_count_as() -> No
 
 def test_graders_of_unrecorded_version_are_told() -> None:
     grader = ("desk-checks", None)
-    made = stored(compare(cell(BEFORE, 4, grader=grader), cell(AFTER, 4, NEW, grader=grader), Terms(Half.HARNESS)))
+    made = stored(compare(cell(BEFORE, 4, grader=grader), cell(AFTER, 4, NEW, grader=grader), Terms(Half.HARNESS, 4)))
     assert any("unrecorded version" in line for line in words(made))
 
 
 def test_what_is_recorded_of_neither_model_is_told() -> None:
     bare = BASE._replace(tokenizer=None, server=None)
-    made = stored(compare(cell(BEFORE, 4, OLD, bare), cell(AFTER, 4, NEW, bare), Terms(Half.HARNESS)))
+    made = stored(compare(cell(BEFORE, 4, OLD, bare), cell(AFTER, 4, NEW, bare), Terms(Half.HARNESS, 4)))
     assert any(line.endswith("is not known: tokenizer, server parser") for line in words(made))
     assert not any("neither model" in line for line in words(report()))
 
 
 def test_attempts_that_nobody_is_recorded_to_have_judged_are_told_on_either_side() -> None:
     judged = "nobody is recorded to have judged attempts {}: they count as judged by one grader that nobody knows"
-    bare = stored(compare(cell(BEFORE, 4, grader=None), cell(AFTER, 4, NEW, grader=None), Terms(Half.HARNESS)))
+    bare = stored(compare(cell(BEFORE, 4, grader=None), cell(AFTER, 4, NEW, grader=None), Terms(Half.HARNESS, 4)))
     assert judged.format("of the incumbent, of the candidate") in words(bare)
     # at one task of each, where the grader of the others is recorded
     both = [
@@ -406,11 +401,11 @@ def test_attempts_that_nobody_is_recorded_to_have_judged_are_told_on_either_side
         for made in (attempts(BEFORE, 4), attempts(AFTER, 4, NEW))
     ]
     assert judged.format("of the incumbent, of the candidate") in words(
-        stored(compare(of(both[0]), of(both[1], NEW), Terms(Half.HARNESS)))
+        stored(compare(of(both[0]), of(both[1], NEW), Terms(Half.HARNESS, 4)))
     )
     # what has no score was judged by nobody
     broken = changed(attempts(AFTER, 4, NEW), "desk/00", 0, status="error", grader=None)
-    made = stored(compare(cell(BEFORE, 4), of(broken, NEW), Terms(Half.HARNESS, infrastructure_limit=0.1)))
+    made = stored(compare(cell(BEFORE, 4), of(broken, NEW), Terms(Half.HARNESS, 4, infrastructure_limit=0.1)))
     assert not any("nobody is recorded" in line for line in words(made))
     # as a report was stored that names nobody at all
     older = bare.model_dump(mode="json")
@@ -420,13 +415,13 @@ def test_attempts_that_nobody_is_recorded_to_have_judged_are_told_on_either_side
 
 def test_an_attribution_tells_of_whom_nothing_is_recorded_that_judged() -> None:
     cells = four(cell(AFTER, 4, NEW, TUNED))
-    assert not any("recorded" in line for line in attribution_words(attributed(attribute(cells, Terms(Half.MODEL)))))
+    assert not any("recorded" in line for line in attribution_words(attributed(attribute(cells, Terms(Half.MODEL, 4)))))
     for grader, said in (
         (None, "nobody is recorded to have judged attempts of the incumbent, with the new harness, with the new model"),
         (("desk-checks", None), "graders of unrecorded version judged: whether they are the same is not known"),
     ):
         bare = Four(*(of([o._replace(grader=grader) for o in c.attempts], *c.pair) for c in cells))
-        lines = attribution_words(attributed(attribute(bare, Terms(Half.MODEL))))
+        lines = attribution_words(attributed(attribute(bare, Terms(Half.MODEL, 4))))
         assert any(line.startswith(said) for line in lines), lines
 
 
@@ -442,17 +437,8 @@ def test_attempts_that_were_made_again_are_told_and_more_than_there_are_is_a_war
     assert ("warning" in line) is (number > 48)
     assert not any("made again" in line for line in words(report()))
     older = of([*attempts(BEFORE, 4), *(one._replace(fingerprint=OLD) for one in again)])
-    lines = words(stored(compare(older, cell(AFTER, 4, NEW), Terms(Half.HARNESS))))
+    lines = words(stored(compare(older, cell(AFTER, 4, NEW), Terms(Half.HARNESS, 4))))
     assert any(line.startswith(said.replace("candidate", "incumbent")) for line in lines)
-
-
-def test_a_set_of_which_it_is_open_how_it_was_frozen_is_not_told_as_one_that_was_not() -> None:
-    terms = Terms(Half.HARNESS, evaluation=frozenset(BEFORE))
-    comparison = compare(cell(BEFORE, 4), cell(AFTER, 4, NEW), terms)
-    assert any("the evaluation set was not frozen" in line for line in words(stored(comparison)))
-    open_ = Refusal(Reason.EVALUATION_CHANGED, "branches froze two", "freeze it")
-    refused = replace(comparison, refusals=(open_,), measured=None)
-    assert not any("was not frozen" in line for line in words(stored(refused)))
 
 
 def test_traces_that_are_of_a_harness_by_claim_alone_are_told() -> None:
@@ -490,7 +476,7 @@ def test_a_report_holds_no_number_that_json_lacks() -> None:
 
 def test_names_from_outside_are_shown_quoted() -> None:
     evil = "desk/\x1b[2J\n"
-    made = stored(compare(cell({evil: 0}, 2), cell({evil: 2}, 2, NEW), Terms(Half.HARNESS)))
+    made = stored(compare(cell({evil: 0}, 2), cell({evil: 2}, 2, NEW), Terms(Half.HARNESS, 2)))
     assert all("\n" not in line and "\x1b" not in line for line in words(made))
 
 
@@ -499,7 +485,7 @@ def four(both: Cell) -> Four:
 
 
 def test_an_attribution_is_told_with_its_intervals_and_read_back() -> None:
-    found = attributed(attribute(four(cell(AFTER, 4, NEW, TUNED)), Terms(Half.HARNESS)))
+    found = attributed(attribute(four(cell(AFTER, 4, NEW, TUNED)), Terms(Half.HARNESS, 4)))
     none = "(no interval: no task's score differs)"
     assert attribution_words(found) == [
         "of 12 tasks an average run solves 6; with the new harness 8, with the new model 6, with both 8",
@@ -515,7 +501,7 @@ def test_an_attribution_is_told_with_its_intervals_and_read_back() -> None:
 
 def test_an_attribution_without_an_interval_names_no_method_for_one() -> None:
     same = [cell(BEFORE, 4, harness, model) for model in (BASE, TUNED) for harness in (OLD, NEW)]
-    lines = attribution_words(attributed(attribute(Four(*same), Terms(Half.HARNESS))))
+    lines = attribution_words(attributed(attribute(Four(*same), Terms(Half.HARNESS, 4))))
     assert len(lines) == 4
     assert not any("intervals at" in line for line in lines)
 
@@ -523,17 +509,17 @@ def test_an_attribution_without_an_interval_names_no_method_for_one() -> None:
 def test_an_attribution_tells_whose_steps_name_another_model() -> None:
     both = of(changed(attempts(AFTER, 4, NEW, TUNED), "desk/00", 1, shown=Shown(1, 3, ("x",))), NEW, TUNED)
     said = "in 1 of 48 traces with both steps name another model than is recorded, 1 of 3 steps: 'x'"
-    assert attribution_words(attributed(attribute(four(both), Terms(Half.HARNESS))))[-1] == said
+    assert attribution_words(attributed(attribute(four(both), Terms(Half.HARNESS, 4))))[-1] == said
     refused = attributed(attribute(four(both), Terms(Half.HARNESS, attempts=5)))
     assert attribution_words(refused)[-1] == said
 
 
 def test_numbers_of_tasks_have_at_most_two_decimals_and_lose_no_zero_of_their_own() -> None:
     thirds = {task: number % 3 for number, task in enumerate(BEFORE)}
-    made = stored(compare(cell(thirds, 3), cell(dict.fromkeys(BEFORE, 1), 3, NEW), Terms(Half.HARNESS)))
+    made = stored(compare(cell(thirds, 3), cell(dict.fromkeys(BEFORE, 1), 3, NEW), Terms(Half.HARNESS, 3)))
     assert "tasks solved by an average run: 4 before, 4 after" in words(made)
     ten = dict.fromkeys([f"desk/{number}" for number in range(10)], 3)
-    made = stored(compare(cell(ten, 3), cell({**ten, "desk/0": 2}, 3, NEW), Terms(Half.HARNESS)))
+    made = stored(compare(cell(ten, 3), cell({**ten, "desk/0": 2}, 3, NEW), Terms(Half.HARNESS, 3)))
     assert "tasks solved by an average run: 10 before, 9.67 after" in words(made)
 
 

@@ -26,7 +26,6 @@ from tracemark.errors import UsageError
 from tracemark.gates.against import refusals_of
 from tracemark.gates.cell import Cell
 from tracemark.gates.compare import counts
-from tracemark.gates.coverage import wanted
 from tracemark.gates.refusal import Refusal
 from tracemark.gates.terms import Half, Terms
 from tracemark.stats.intervals import Interval
@@ -103,6 +102,8 @@ class Attribution:
     """The effects; None when it is refused."""
     refusals: tuple[Refusal, ...]
     """Everything that stands against it, each once."""
+    wanted: int
+    """How many attempts each must have."""
     used: frozenset[str] = frozenset()
     """Ids of the traces on which decisions rest that installed a pair."""
 
@@ -120,9 +121,9 @@ def attribute(cells: Four, terms: Terms, level: float = 0.95) -> Attribution:
     """
     strict = with_changes(terms, infrastructure_limit=0.0)
     against = refusals_of(dict(zip(CALLED, cells, strict=True)), strict, _JUDGED)
-    number = wanted(cells, terms)
+    number = terms.attempts
     if against:
-        return Attribution(cells, 0, 0, level, (), None, against, terms.used)
+        return Attribution(cells, 0, 0, level, (), None, against, number, terms.used)
     scores = [_scores(cell, number) for cell in cells]
     return Attribution(
         cells=cells,
@@ -132,6 +133,7 @@ def attribute(cells: Four, terms: Terms, level: float = 0.95) -> Attribution:
         scores=tuple(math.fsum(score.values()) for score in scores),
         effects=_effects(scores, level),
         refusals=(),
+        wanted=number,
         used=terms.used,
     )
 

@@ -192,25 +192,16 @@ class Cell:
         return {task: tuple(attempts) for task, attempts in found.items()}
 
     @cached_property
-    def made(self) -> dict[str, int]:
-        """How many attempts at each task have a score, or wait for one or for being made again."""
-        return {
-            task: sum(one.status != "error" for one in attempts) + len(_waiting(attempts))
-            for task, attempts in self.by_task.items()
-        }
-
-    @cached_property
     def models(self) -> tuple[Model, ...]:
         """Every model that attempts name, the most frequent first."""
         counted = Counter(attempt.model for attempt in self.attempts)
         return tuple(sorted(counted, key=lambda model: (-counted[model], str(tuple(model)))))
 
-    def replaced(self, wanted: int | None) -> tuple[Attempt, ...]:
+    def replaced(self, wanted: int) -> tuple[Attempt, ...]:
         """Return the retracted attempts with a score in whose place others stand.
 
         Args:
-            wanted: how many attempts a task is to have, all of which take the place of whatever was before; None where
-                nobody says: then those of the same number do.
+            wanted: how many attempts a task is to have, all of which take the place of whatever was before.
         """
         standing = [one for one in self.attempts if one.status != "error"]
         numbers = {(one.task, one.number) for one in standing if one.number is not None}
@@ -219,7 +210,7 @@ class Cell:
             one
             for one in self.retracted
             if one.status in SCORED
-            and ((one.task, one.number) in numbers or (wanted is not None and counted[one.task] >= wanted))
+            and ((one.task, one.number) in numbers or counted[one.task] >= wanted)
         )
 
     @property

@@ -18,7 +18,6 @@ from typing import NamedTuple
 from tracemark.exporters.evaluation import meanings
 from tracemark.gates.against import refusals
 from tracemark.gates.cell import SCORED, Cell
-from tracemark.gates.coverage import wanted
 from tracemark.gates.halves import changed
 from tracemark.gates.refusal import Refusal, named, placed_in
 from tracemark.gates.terms import Policy, Terms
@@ -218,7 +217,7 @@ def decide(ups: int, downs: int, p: float, level: float, *, clean: bool) -> dict
 
 
 def _measured(incumbent: Cell, candidate: Cell, terms: Terms, reused: int) -> Measured:
-    number = wanted((incumbent, candidate), terms)
+    number = terms.attempts
     before = counts(incumbent, number, open_succeeds=True)
     after = counts(candidate, number, open_succeeds=False)
     moved = paired(before, after)

@@ -28,18 +28,6 @@ from tracemark.words import numbered
 _NOTHING = TaskTally(0, 0, (), 0, ())
 
 
-def wanted(cells: Iterable[Cell], terms: Terms) -> int:
-    """Return how many scored attempts a task must have: as told, else as most tasks were given; the larger of two.
-
-    Attempts that the infrastructure ended, and those without a verdict, count as given, so that a set of which one
-    attempt at every task is such is not taken for a set of fewer attempts.
-    """
-    if terms.attempts is not None:
-        return terms.attempts
-    counted = Counter(chain.from_iterable(cell.made.values() for cell in cells))
-    return max(1, max(counted, key=lambda number: (counted[number], number), default=1))
-
-
 def coverage_refusals(cells: Cells, terms: Terms) -> Iterator[Refusal]:
     """Yield what stands against comparing cells, by how often each task was attempted.
 
@@ -66,7 +54,7 @@ class _Sheet:
 
     def __init__(self, cells: Cells, terms: Terms) -> None:
         self.given, self.terms = cells, terms
-        self.number = wanted(cells.values(), terms)
+        self.number = terms.attempts
         """How many attempts each task must have."""
         self.used = {side for side, cell in cells.items() if any(one.trace in terms.used for one in cell.attempts)}
         """Cells that are the evaluation which installed their pair."""
@@ -236,38 +224,24 @@ def _at(tasks: Iterable[str]) -> str:
 
 
 def _unequal(sheet: _Sheet) -> Iterator[Refusal]:
-    number, stated = sheet.number, sheet.terms.attempts is not None
     beyond = [(side, task) for side, tasks in sheet.beyond.items() for task in tasks]
-    odd = set(beyond)
-    if not stated:
-        odd |= {(side, task) for side, cell in sheet.cells.items() for task in cell.by_task if sheet.lacks(side, task)}
-    if not odd:
+    if not beyond:
         return
-    tasks = tuple(sorted({task for _, task in odd}))
-    if stated:
-        said = f"there are more than the {number} attempts asked for at {_at(tasks)}"
-    else:
-        found = {(task, tally.runs) for tallies in sheet.tallies.values() for task, tally in tallies.items()}
-        counted = Counter(runs for _, runs in found)
-        each = ", ".join(f"{count} at {numbered(counted[count], 'task')}" for count in sorted(counted))
-        said = f"tasks have unequal numbers of attempts ({each}): {named(tasks)}"
+    tasks = tuple(sorted({task for _, task in beyond}))
+    said = f"there are more than the {sheet.number} attempts asked for at {_at(tasks)}"
     unjudged = {one.trace for side, task in beyond for one in sheet.tallies[side][task].unjudged}
     if unjudged:
         said += f", {numbered(len(unjudged), 'attempt')} without a verdict among them"
-    rerun = tuple(_further(sheet)) if beyond else ()
-    yield Refusal(Reason.ATTEMPTS_UNEQUAL, said, _evened(sheet, unjudged), tasks, rerun, tuple(sorted(unjudged)))
+    rerun, traces = tuple(_further(sheet)), tuple(sorted(unjudged))
+    yield Refusal(Reason.ATTEMPTS_UNEQUAL, said, _evened(sheet, unjudged), tasks, rerun, traces)
 
 
 def _evened(sheet: _Sheet, unjudged: set[str]) -> str:
     """Return how tasks come to equal numbers of attempts."""
-    if sheet.most == sheet.number:
-        return "run what is missing"
-    hint = "run what the re-run lists name"
-    if sheet.terms.attempts is not None:
-        hint = (
-            f"set evaluation.attempts to {sheet.most}, freeze the set anew and {hint}; or leave whole evaluations out"
-        )
-    hint += "; never leave out single attempts"
+    hint = (
+        f"set evaluation.attempts to {sheet.most}, freeze the set anew and run what the re-run lists name; or leave "
+        "whole evaluations out; never leave out single attempts"
+    )
     if not unjudged:
         return hint
     retract = f"tracemark retract TRACES --reason TEXT for what was no attempt ({digits(unjudged)})"

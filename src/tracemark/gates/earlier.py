@@ -18,12 +18,12 @@ from tracemark.words import numbered
 _CALLED = {"success": ("success", "successes"), "failure": ("failure", "failures"), "error": ("error", "errors")}
 
 
-def retracted_of(cell: Cell, wanted: int | None) -> RetractedAttempts | None:
+def retracted_of(cell: Cell, wanted: int) -> RetractedAttempts | None:
     """Return what a report holds of the retracted attempts of a cell; None where there are none.
 
     Args:
         cell: the cell.
-        wanted: how many attempts a task is to have; None where nobody says.
+        wanted: how many attempts a task is to have.
     """
     if not cell.retracted:
         return None

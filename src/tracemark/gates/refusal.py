@@ -34,7 +34,7 @@ class Reason(StrEnum):
     ATTEMPTS_MISSING = "attempts-missing"
     """A task has fewer attempts than it must have, or some of them wait for a verdict."""
     ATTEMPTS_UNEQUAL = "attempts-unequal"
-    """Tasks have unequal numbers of attempts, or more than asked for, those without a verdict included."""
+    """Tasks have more attempts than asked for, those without a verdict included."""
     ATTEMPTS_DUPLICATE = "attempts-duplicate"
     """One attempt at a task is there twice."""
     INFRASTRUCTURE_ERRORS = "infrastructure-errors"

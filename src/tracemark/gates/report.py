@@ -16,7 +16,7 @@ from tracemark.gates.cell import SCORED, WORDS, Cell, Model, shown_in
 from tracemark.gates.compare import Change, Comparison, Figures, Measured, evidence
 from tracemark.gates.doubts import NO_VERSION, UNRECORDED, broken, judges, otherwise
 from tracemark.gates.earlier import earlier_words, flagged, repeated_of, repeated_words, retracted_of
-from tracemark.gates.refusal import Reason, Refusal
+from tracemark.gates.refusal import Refusal
 from tracemark.model.attribution import ATTRIBUTION_FORMAT, AttributionReport, EffectOf, EffectsOf
 from tracemark.model.gate import (
     FORMAT,
@@ -88,7 +88,7 @@ def attributed(attribution: Attribution) -> AttributionReport:
         told["effects"] = EffectsOf(**{name: _effect(effect) for name, effect in effects._asdict().items()})
     return AttributionReport(
         format=ATTRIBUTION_FORMAT,
-        cells=[evaluated(cell, attribution.attempts or None, attribution.used) for cell in attribution.cells],
+        cells=[evaluated(cell, attribution.wanted, attribution.used) for cell in attribution.cells],
         tasks=attribution.tasks,
         attempts=attribution.attempts,
         scores=list(attribution.scores),
@@ -109,12 +109,12 @@ def digest_of(report: GateReport | AttributionReport) -> str:
     return digest.of(report.model_dump(mode="json"))
 
 
-def evaluated(cell: Cell, wanted: int | None = None, used: Collection[str] = ()) -> Evaluated:
+def evaluated(cell: Cell, wanted: int, used: Collection[str] = ()) -> Evaluated:
     """Return the stored form of one cell.
 
     Args:
         cell: the cell.
-        wanted: how many attempts a task is to have; None where nobody says.
+        wanted: how many attempts a task is to have.
         used: ids of the traces that installed a pair, where the cell itself is to name its own.
     """
     traces = sorted({one.trace for one in cell.attempts})
@@ -375,10 +375,6 @@ def _notes(report: GateReport) -> Iterator[str]:
         if weak := sum(cell.evidence.get(name, 0) for name in ("claimed", "unrecorded")):
             yield f"{weak} of {len(cell.traces)} traces of the {side} are of its harness because somebody says so"
         yield from otherwise(f"of the {side}", cell)
-    # why it is changed, or how it was frozen is open, such a refusal says itself
-    changed = any(refusal.reason == Reason.EVALUATION_CHANGED for refusal in report.refusals)
-    if report.terms.evaluation_tasks and report.terms.frozen_digest is None and not changed:
-        yield "the evaluation set was not frozen, so whether it changed is not known"
     yield from judges({"of the incumbent": report.incumbent, "of the candidate": report.candidate})
     if measured is not None:
         yield from broken("incumbent", measured.incumbent)

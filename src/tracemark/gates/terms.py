@@ -47,10 +47,10 @@ class Terms:
 
     half: Half
     """The half that is judged."""
+    attempts: int
+    """Scored attempts that each task must have."""
     policy: Policy = Policy.SIGNIFICANT
     """The policy that decides; the other one is told as well."""
-    attempts: int | None = None
-    """Scored attempts that each task must have; None: as many as all tasks have, if that is one number."""
     level: float = LEVEL
     """The largest p at which `significant` accepts."""
     infrastructure_limit: float = 0.0
