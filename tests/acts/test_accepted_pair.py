@@ -183,6 +183,14 @@ def test_what_names_no_entry_is_refused(bench: Bench) -> None:
         accepted_pair.rollback(bench.root, "f", "why", CLOCK)
 
 
+def test_a_beginning_that_several_entries_have_names_none(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accepted_pair, "SHORTEST", 0)
+    before = kinds(bench)
+    with pytest.raises(UsageError, match="'' may mean 3 entries"):
+        accepted_pair.rollback(bench.root, "", "why", CLOCK)
+    assert kinds(bench) == before
+
+
 def test_the_present_pair_is_not_gone_back_to(bench: Bench) -> None:
     last = chain.read(bench.root / chain.NAME).entries[-1].digest
     with pytest.raises(NegativeAnswerError, match="same as it was then"):

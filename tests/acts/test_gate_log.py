@@ -332,5 +332,38 @@ def test_an_accepted_half_that_was_edited_in_params_is_named(bench: Bench, old: 
     assert len(findings(bench, code)) == 1
 
 
+def test_each_decision_is_told_by_its_half_and_in_words(bench: Bench) -> None:
+    first = gate_log.gate_log(bench.root).decisions[0]["entry"]
+    unknown = dict.fromkeys(("revision", "chat_template", "tokenizer", "server", "sampling"))
+    bench.install()
+    accepted_pair.rollback(bench.root, first, "start anew", CLOCK)
+    bench.enter("accept", {"harness": "tm1:" + "0" * 64, "model": {"name": "n", **unknown}})
+    told = [(row["kind"], row["half"], row["what"]) for row in gate_log.gate_log(bench.root).decisions]
+    a, b = (f"{name} ({bench.fingerprint(name)[:16]})" for name in ("desk_a", "desk_b"))
+    assert told == [
+        ("accept", "harness", a),
+        ("accept", "model", "m@1"),
+        ("freeze", None, "8 tasks, 2 attempts each"),
+        ("install", "harness", b),
+        ("roll-back", "harness and model", f"{a} with none"),
+        ("accept", "harness and model", "tm1:000000000000 with n"),
+    ]
+
+
+def test_what_branches_disagree_about_is_told(bench: Bench) -> None:
+    ledger = bench.root / chain.NAME
+    base = ledger.read_text()
+    lines = []
+    for name in ("desk_b", "desk_c"):
+        ledger.write_text(base)
+        bench.enter("accept", {"harness": bench.fingerprint(name)})
+        lines.append(ledger.read_text().removeprefix(base))
+    ledger.write_text(base + "".join(lines))
+    log = gate_log.gate_log(bench.root)
+    assert [found.code for found in log.findings] == ["ledger-accept-conflict"]
+    assert len(log.heads) == 2
+    assert [row["half"] for row in log.decisions if row["in_force"]] == ["model", None]
+
+
 def test_an_empty_ledger_has_no_decisions(shop: Shop) -> None:
     assert gate_log.gate_log(shop.root).decisions == ()
