@@ -306,6 +306,29 @@ def test_a_kept_report_that_was_given_another_name_is_named_and_still_at_hand(be
     assert gate_log.gate_log(bench.root).decisions[-1]["evidence"]["report"].startswith("at hand")
 
 
+@pytest.mark.parametrize(
+    ("half", "candidate", "code"), [("harness", "desk_b", 0), ("model", "m@2", 0), ("harness", "desk_c", 1)]
+)
+def test_a_kept_report_that_no_decision_names_is_named(bench: Bench, half: str, candidate: str, code: int) -> None:
+    with branch(bench) as added:
+        judge(bench, half, candidate, code)
+        lost = added()
+    (path,) = (bench.root / kept_reports.DECIDED).iterdir()
+    for answer in (health.check(bench.root), gate_log.gate_log(bench.root)):
+        (one,) = [one for one in answer.findings if one.code.startswith("evidence")]
+        assert (one.code, one.where) == ("evidence-unnamed", path.relative_to(bench.root).as_posix())
+        assert one.severity is Severity.WARNING
+    merge(bench, lost)
+    assert [one for one in health.check(bench.root).findings if one.code.startswith("evidence")] == []
+
+
+def test_a_report_that_an_entry_names_whose_evidence_is_none_is_not_named(bench: Bench, kept: Path) -> None:
+    line = json.loads((bench.root / chain.NAME).read_bytes().splitlines()[-1])
+    for report, codes in ((kept.stem, {"evidence-broken"}), ([kept.stem], {"evidence-broken", "evidence-unnamed"})):
+        reseal(bench, evidence={**line["evidence"], "measured": None, "report": report})
+        assert {one.code for one in health.check(bench.root).findings if one.code.startswith("evidence")} == codes
+
+
 def make_folder(path: Path) -> None:
     path.unlink()
     path.mkdir()

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tracemark.acts.corpus import Corpus
-from tracemark.acts.kept_reports import at_hand
+from tracemark.acts.kept_reports import at_hand, unnamed
 from tracemark.errors import ParamsError
 from tracemark.findings import Finding, finding
 from tracemark.gates.grounds import Read, astray, in_force, misplaced, read, unfounded, unlike_told
@@ -53,10 +53,11 @@ def evidence_held(corpus: Corpus) -> Held:
     """Hold the evidence of every gate's decision against the reports at hand, the store and the entries before it."""
     judged = [entry for entry in corpus.chain.entries if entry.decision.kind in JUDGED]
     kept, back = at_hand(corpus.root), _back(corpus)
+    stray = unnamed(kept, {str((entry.decision.evidence or {}).get("report")) for entry in judged})
+    findings: list[Finding] = [*kept.findings, *stray, *back.findings]
     if not judged:
-        return Held({}, {}, (*kept.findings, *back.findings), back.proved)
+        return Held({}, {}, tuple(findings), back.proved)
     known: dict[str, GateEvidence] = {}
-    findings: list[Finding] = [*kept.findings, *back.findings]
     for entry in judged:
         evidence = read(GateEvidence, entry.decision.evidence)
         findings += _unread(entry, evidence.value is not None, evidence.problem)

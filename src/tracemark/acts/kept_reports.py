@@ -3,11 +3,13 @@
 Invariants:
 - a report is known by the digest of what its file holds, wherever below `reports/` it lies: what was edited is another;
 - a file is kept as evidence under the digest of its content, and one that is not is named;
+- one that no decision names is named too: a decision was cut short, or taken out of the ledger;
 - what is no report of a gate lies where it may, unless it is in the place of one that is kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +37,8 @@ class AtHand:
 
     reports: dict[str, Read[GateReport]]
     """By digest."""
+    kept: tuple[str, ...]
+    """Digests of those that are kept as evidence and are what was kept."""
     findings: tuple[Finding, ...]
     """What is kept as evidence and is not what was kept."""
 
@@ -42,6 +46,7 @@ class AtHand:
 def at_hand(root: Path) -> AtHand:
     """Return the reports of gates that lie below `reports/` of a corpus."""
     found: dict[str, Read[GateReport]] = {}
+    whole: list[str] = []
     findings: list[Finding] = []
     for path in sorted((root / REPORTS).glob("**/*.json")):
         kept = path.parent == root / DECIDED
@@ -57,11 +62,23 @@ def at_hand(root: Path) -> AtHand:
             elif key == path.stem:
                 problem = "it is no report of a gate"
             if key == path.stem and key in found:
+                whole += [key] if kept else []
                 continue
         if kept:
             message = f"the report of a decision is kept here under its digest, and {problem}"
             findings.append(finding("evidence-broken", path.relative_to(root).as_posix(), message, _RESTORE))
-    return AtHand(found, tuple(findings))
+    return AtHand(found, tuple(whole), tuple(findings))
+
+
+def unnamed(hand: AtHand, named: Container[str]) -> list[Finding]:
+    """Return the finding of each report that is kept as evidence and that no decision names.
+
+    Args:
+        hand: the reports at hand.
+        named: the digests of reports that decisions name.
+    """
+    message = "a report is kept here as the evidence of a decision, and no decision in the ledger names it"
+    return [finding("evidence-unnamed", f"{DECIDED}/{key}.json", message) for key in hand.kept if key not in named]
 
 
 class _UnreadError(Exception):
