@@ -17,6 +17,7 @@ from tracemark.cli.text import cut, width
 from tracemark.cli.trace_table import COLUMNS
 from tracemark.findings import Report
 from tracemark.hidden import visible_block
+from tracemark.words import numbered
 
 _GAP = 2
 _LEAST = 24
@@ -44,12 +45,13 @@ def about_clusters(found: FailureList) -> str | None:
     if found.lacks_data:
         return None
     runs = sum(found.routed.values())
-    words = [f"{runs} runs routed"]
+    words = [f"{numbered(runs, 'run')} routed"]
     words += [f"{sum(found.left_out.values())} left out ({cell(found.left_out)})"] if found.left_out else []
     words += [f"{found.more} more to show (--limit N)"] if found.more else []
-    words += [f"{found.unclustered} runs in clusters that are not remembered"] if found.unclustered else []
-    number = len(found.clusters)
-    return "; ".join([f"{number or 'no'} cluster{'' if number == 1 else 's'}", *words])
+    beyond = numbered(found.unclustered, "run")
+    words += [f"{beyond} in clusters that are not remembered"] if found.unclustered else []
+    shown = numbered(len(found.clusters), "cluster") if found.clusters else "no clusters"
+    return "; ".join([shown, *words])
 
 
 def write_failure(report: Report, stream: TextIO) -> None:
