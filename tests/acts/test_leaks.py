@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 
 import pytest
 
-from tracemark.acts import gating
+from tracemark.acts import gating, health
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.leaks import Leaks, leaks
+from tracemark.findings import Finding, Severity
 
 from .conftest import document
 from .evaluated import TASKS, Bench
@@ -58,6 +60,36 @@ def test_tasks_of_the_set_in_an_export_are_named_with_the_folder(leaky: Bench) -
     (refusal,) = answer.report["refusals"]
     assert (answer.exit_code, refusal["reason"]) == (40, "evaluation-leaked")
     assert "exports/sft" in refusal["message"]
+
+
+def shown(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+    return [(one.where, one.message) for one in findings if one.code == "evaluation-leaked"]
+
+
+def test_freeze_and_check_tell_what_gates_refuse(leaky: Bench) -> None:
+    (refusal,) = leaky.gate().report["refusals"]
+    assert shown(health.check(leaky.root).findings) == [("exports/sft", refusal["message"])]
+    leaky.tasks(*TASKS, "e-another")
+    frozen = leaky.freeze()
+    assert shown(frozen.findings) == [("exports/sft", refusal["message"])]
+    (told,) = (one for one in frozen.findings if one.code == "evaluation-leaked")
+    assert (told.severity, told.hint) == (Severity.WARNING, refusal["hint"])
+
+
+def test_check_tells_of_an_export_on_record_as_well_and_of_rows_that_were_read_anew(leaky: Bench) -> None:
+    for trace in taken(leaky):
+        leaky.read_anew(trace)
+    shutil.rmtree(leaky.root / "exports" / "sft")
+    (name,) = found(leaky).tasks
+    assert [where for where, _ in shown(health.check(leaky.root).findings)] == [name]
+
+
+def test_what_leaks_nothing_is_told_by_nobody(bench: Bench) -> None:
+    bench.set(("evidence: unique", "evidence: claimed"))
+    bench.export()
+    assert shown(health.check(bench.root).findings) == []
+    bench.tasks()
+    assert shown(health.check(bench.root).findings) == []
 
 
 def test_an_export_on_record_leaks_also_where_its_folder_is_gone_or_was_made_anew(leaky: Bench) -> None:

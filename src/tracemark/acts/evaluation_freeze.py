@@ -1,7 +1,8 @@
 """`gate freeze`: keep the evaluation set as it is, and tell what stored runs show of it.
 
-Ids that are not one to one with tasks, and runs made before it, are told and stand not against the freeze: gates refuse
-what they cannot tell apart, and a set may be frozen late for good reason.
+Ids that are not one to one with tasks, tasks in a training export, and runs made before it, are told and stand not
+against the freeze: gates refuse what they cannot tell apart or what was trained on, and a set may be frozen late for
+good reason.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from tracemark.acts.decisions import turn
 from tracemark.acts.evaluation_set import evidence_of, released
+from tracemark.acts.leaks import leaks_shown
 from tracemark.clock import Clock
 from tracemark.errors import NegativeAnswerError, UsageError
 from tracemark.exporters.evaluation import composed, meanings, qualified, unmatched
@@ -79,6 +81,7 @@ def freeze(root: Path, reason: str, clock: Clock) -> Frozen:
         tasks, findings = stored_tasks(layout) if any(layout.segments.glob("*")) else (set(), [])
         notes = [*released(corpus, tasks), *findings, *unmatched(read.evaluation, tasks, read.evaluation_file)]
         notes += freeze_notes(read.evaluation, tasks, read.evaluation_file)
+        notes += leaks_shown(corpus)
         # the last step, so that no error is told of what was decided
         evidence = evidence_of(read.evaluation)
         draft = chain.Draft(Kind.FREEZE, subject, reason, evidence)

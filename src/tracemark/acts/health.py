@@ -15,6 +15,7 @@ from tracemark.acts.evaluation_set import attempts_changed, broken_evidence, cha
 from tracemark.acts.failure_terms import conditions_of
 from tracemark.acts.gate_evidence import evidence_held
 from tracemark.acts.harnesses import accepted_apart, declared, twice
+from tracemark.acts.leaks import leaks_shown
 from tracemark.acts.pinned import unpinned
 from tracemark.acts.pulled import not_pulled
 from tracemark.acts.witnesses import witness_of
@@ -175,6 +176,7 @@ def _evaluation(corpus: Corpus, *, decided: bool) -> list[Finding]:
         return []
     tasks, findings = stored_tasks(Layout(corpus.root))
     apart = [*changed(corpus), *attempts_changed(corpus)] if decided else []
+    apart += leaks_shown(corpus)
     return [*findings, *apart, *unmatched(read.evaluation, tasks, read.evaluation_file)]
 
 

@@ -8,9 +8,9 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.acts.corpus import Corpus
@@ -19,6 +19,9 @@ from tracemark.errors import IntegrityError, IrregularFileError, NewerFormatErro
 from tracemark.exporters import manifest as manifests
 from tracemark.exporters.evaluation import for_evaluation, qualified
 from tracemark.findings import Finding, finding
+from tracemark.gates.same_set import leaked
+from tracemark.store.exported import recorded, tasks_of_runs
+from tracemark.store.layout import Layout
 from tracemark.store.selection import Selection
 from tracemark.store.store import Store
 from tracemark.words import numbered
@@ -52,7 +55,9 @@ def leaks(corpus: Corpus, store: Store) -> Leaks:
         IntegrityError: when a record of an export in the store is damaged.
     """
     findings: list[Finding] = []
-    exports = list(_exports(corpus, store, findings))
+    kinds = _kinds(store.layout.annotations)
+    records = ((kind, note.value["value"]) for kind in kinds for note in store.annotations(kind))
+    exports = list(_exports(corpus.root, records, findings))
     rows = frozenset().union(*(export.traces for export in exports))
     if not rows:
         return Leaks({}, tuple(findings))
@@ -62,15 +67,15 @@ def leaks(corpus: Corpus, store: Store) -> Leaks:
     stored = {state.trace_id: state.row for state in store.select(wanted, corpus.store_decisions, findings)}
     found: dict[str, tuple[str, ...]] = {}
     for export in exports:
-        leaked: set[str] = set()
+        tasks: set[str] = set()
         count = 0
         for trace in export.traces:
             rows_of = (stored.get(one) for one in (trace, *newer.get(trace, ())))
             known = [(row.task, row.domain) for row in rows_of if row is not None and row.task]
-            leaked.update(qualified(*one) or "" for one in known if for_evaluation(*one, evaluation))
+            tasks.update(qualified(*one) or "" for one in known if for_evaluation(*one, evaluation))
             count += not known
-        if leaked:
-            found[export.name] = tuple(sorted(leaked))
+        if tasks:
+            found[export.name] = tuple(sorted(tasks))
         if count:
             told = f"{count} of {numbered(len(export.traces), 'row')} {'is' if count == 1 else 'are'}"
             message = f"{told} of traces that are not stored, or of unknown task"
@@ -78,11 +83,39 @@ def leaks(corpus: Corpus, store: Store) -> Leaks:
     return Leaks(found, tuple(findings))
 
 
-def _exports(corpus: Corpus, store: Store, findings: list[Finding]) -> Iterator[Export]:
-    """Yield each export once: by its folder, and those of the store that no folder holds any more."""
+def leaks_shown(corpus: Corpus) -> list[Finding]:
+    """Return a finding for each training export that holds tasks of the evaluation set, without opening the store.
+
+    What cannot be read is left out: it is named by whoever checks it, and by gates.
+
+    Raises:
+        ParamsError: when params.yaml cannot be read.
+    """
+    evaluation = corpus.params.evaluation
+    if not evaluation:
+        return []
+    layout = Layout(corpus.root)
+    exports = list(_exports(corpus.root, recorded(layout, _kinds(layout.annotations)), []))
+    runs = tasks_of_runs(layout, frozenset().union(*(export.traces for export in exports)))
+    found = []
+    for export in exports:
+        known = {run for trace in export.traces for run in runs.get(trace, ())}
+        if tasks := {qualified(*run) or "" for run in known if for_evaluation(*run, evaluation)}:
+            found.append(finding("evaluation-leaked", export.name, *leaked(export.name, tasks)))
+    return found
+
+
+def _exports(root: Path, records: Iterable[tuple[str, Any]], findings: list[Finding]) -> Iterator[Export]:
+    """Yield each export once: by its folder, and those on record that no folder holds any more.
+
+    Args:
+        root: the corpus.
+        records: what the store records of exports, each with the kind of its annotation.
+        findings: takes what cannot be read.
+    """
     shown: set[str] = set()
-    for path in sorted((corpus.root / EXPORTS).glob("**/" + manifests.NAME)):
-        place = path.parent.relative_to(corpus.root).as_posix()
+    for path in sorted((root / EXPORTS).glob("**/" + manifests.NAME)):
+        place = path.parent.relative_to(root).as_posix()
         try:
             manifest, _ = manifests.decode(read_regular(path))
         except (OSError, IrregularFileError, IntegrityError, NewerFormatError) as error:
@@ -92,12 +125,10 @@ def _exports(corpus: Corpus, store: Store, findings: list[Finding]) -> Iterator[
             continue
         shown.add(digest.of(manifest.model_dump()))
         yield Export(place, frozenset(manifest.rows))
-    for kind in _kinds(store.layout.annotations):
-        for note in store.annotations(kind):
-            recorded = note.value["value"]
-            name = str(recorded.get("manifest"))
-            if name not in shown:
-                yield Export(f"{kind} {name[:12]}", frozenset(recorded.get("traces") or ()))
+    for kind, record in records:
+        name = str(record.get("manifest"))
+        if name not in shown:
+            yield Export(f"{kind} {name[:12]}", frozenset(record.get("traces") or ()))
 
 
 def _kinds(folder: Path) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -112,6 +112,11 @@ def _evaluation(terms: Terms) -> Iterator[Refusal]:
         hint = f"undo the change, or {anew}: earlier decisions then rest on another set"
         yield Refusal(Reason.EVALUATION_CHANGED, message, hint)
     for export, tasks in sorted(terms.leaked.items()):
-        message = f"the training export {export!r} holds {numbered(len(tasks), 'task')} of the evaluation set: "
-        hint = "take them out of the set and freeze it anew; a model trained on the export is no longer judged by them"
-        yield Refusal(Reason.EVALUATION_LEAKED, message + named(tasks), hint, tuple(sorted(tasks)))
+        yield Refusal(Reason.EVALUATION_LEAKED, *leaked(export, tasks), tuple(sorted(tasks)))
+
+
+def leaked(export: str, tasks: Collection[str]) -> tuple[str, str]:
+    """Return what is said of a training export that holds tasks of the evaluation set, and what helps."""
+    message = f"the training export {export!r} holds {numbered(len(tasks), 'task')} of the evaluation set: "
+    hint = "take them out of the set and freeze it anew; a model trained on the export is no longer judged by them"
+    return message + named(tasks), hint
