@@ -228,7 +228,7 @@ def _unequal(sheet: _Sheet) -> Iterator[Refusal]:
     if not beyond:
         return
     tasks = tuple(sorted({task for _, task in beyond}))
-    said = f"there are more than the {sheet.number} attempts asked for at {_at(tasks)}"
+    said = f"there are more than the {numbered(sheet.number, 'attempt')} asked for at {_at(tasks)}"
     unjudged = {one.trace for side, task in beyond for one in sheet.tallies[side][task].unjudged}
     if unjudged:
         said += f", {numbered(len(unjudged), 'attempt')} without a verdict among them"

@@ -373,7 +373,8 @@ def _notes(report: GateReport) -> Iterator[str]:
         yield f"recorded of neither model, so that whether they differ is not known: {', '.join(unrecorded)}"
     for side, cell in (("incumbent", report.incumbent), ("candidate", report.candidate)):
         if weak := sum(cell.evidence.get(name, 0) for name in ("claimed", "unrecorded")):
-            yield f"{weak} of {len(cell.traces)} traces of the {side} are of its harness because somebody says so"
+            traces = f"{weak} of {numbered(len(cell.traces), 'trace')} of the {side} {'is' if weak == 1 else 'are'}"
+            yield f"{traces} of its harness because somebody says so"
         yield from otherwise(f"of the {side}", cell)
     yield from judges({"of the incumbent": report.incumbent, "of the candidate": report.candidate})
     if measured is not None:
