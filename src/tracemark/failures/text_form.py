@@ -90,7 +90,8 @@ def _by_end(text: str, script: str | None) -> str | None:
     if _TESTS_FAILED.match(last):
         return line_of(text)
     if complains(last) or _CRASHED.match(last):
-        return cut(last)
+        # `make: *** [all] Error 1` only follows from what stands before it
+        return cut(last) if script is None else line_of(text)
     if script is None or not may_tell(text[-TAIL:]) or not failed_at_end(_from_behind(text), script):
         return None
     return None if shows_in_part(script) else line_of(text)
