@@ -263,6 +263,18 @@ chain.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+BEFORE_THE_REPORT = """
+import os, signal
+from pathlib import Path
+replace = Path.replace
+def die(path, target):
+    if path.parent.name == "decisions":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(path, target)
+Path.replace = die
+"""
+
+
 def in_a_child(root: Path, point: CrashPoint | None, *arguments: str, before: str = "") -> int:
     environment = {**os.environ, **({"TRACEMARK_CRASH_AT": point.value} if point else {})}
     command = [sys.executable, "-c", before + COMMAND, str(root), *arguments]
@@ -315,6 +327,18 @@ def test_a_crash_between_the_report_that_is_kept_and_the_ledger_leaves_nothing_d
     answer = bench.install(candidate)
     assert (answer.new_entry, f"{answer.digest}.json") == (True, kept.name)
     assert problems(bench) == []
+
+
+def test_what_a_crash_left_where_reports_are_kept_is_gone_with_the_next_decision(bench: Bench) -> None:
+    told = ("gate", "harness", "--candidate", "desk_c", "--install", "--reason", "measured")
+    assert in_a_child(bench.root, None, *told, before=BEFORE_THE_REPORT) == -signal.SIGKILL
+    folder = bench.root / "reports" / "decisions"
+    (left,) = folder.iterdir()
+    others = [folder / ".notes.tmp", folder / f".{'0' * 64}.json.12345678.tmp"]
+    others[0].write_text("mine")
+    others[1].symlink_to(others[0])
+    answer = bench.install("desk_b")
+    assert (left.suffix, sorted(folder.iterdir())) == (".tmp", sorted([*others, folder / f"{answer.digest}.json"]))
 
 
 @pytest.mark.parametrize(("command", "half", "code"), INSTALLS)

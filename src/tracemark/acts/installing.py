@@ -33,9 +33,8 @@ from tracemark.acts.gating import (
     write_report,
 )
 from tracemark.acts.harnesses import placed
-from tracemark.acts.kept_reports import DECIDED
+from tracemark.acts.kept_reports import place_for
 from tracemark.clock import Clock
-from tracemark.durable import own_file
 from tracemark.errors import NegativeAnswerError, TracemarkError, UsageError
 from tracemark.findings import Severity
 from tracemark.gates.report import digest_of
@@ -190,7 +189,7 @@ def _no_candidates(corpus: Corpus, judged: Judged) -> list[str]:
 
 def _keep(root: Path, report: GateReport) -> None:
     """Keep the report of a decision under its digest: the pipeline writes its own anew as soon as one is made."""
-    write_report(report, own_file(root / DECIDED) / f"{digest_of(report)}.json")
+    write_report(report, place_for(root, digest_of(report)))
 
 
 def _fingerprint_of(corpus: Corpus, name: str) -> str | None:

@@ -4,17 +4,19 @@ Invariants:
 - a report is known by the digest of what its file holds, wherever below `reports/` it lies: what was edited is another;
 - a file is kept as evidence under the digest of its content, and one that is not is named;
 - one that no decision names is named too: a decision was cut short, or taken out of the ledger;
+- the folder is committed, so what a killed process left in it is gone with the next decision;
 - what is no report of a gate lies where it may, unless it is in the place of one that is kept.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracemark import digest
-from tracemark.durable import read_regular, why_unread
+from tracemark.durable import own_file, read_regular, why_unread
 from tracemark.errors import IrregularFileError
 from tracemark.findings import Finding, finding
 from tracemark.gates.grounds import Read, read
@@ -26,6 +28,7 @@ REPORTS = "reports"
 DECIDED = f"{REPORTS}/decisions"
 """The folder in it where reports on which a decision rests are kept, each under its digest."""
 
+_LEFTOVER = re.compile(r"\.[0-9a-f]{64}\.json\..+\.tmp")
 _LARGEST = 64 * 1024 * 1024
 _DIGITS = 12
 _RESTORE = f"git log -- {DECIDED} shows who changed it: restore it, or take it out of the folder"
@@ -41,6 +44,25 @@ class AtHand:
     """Digests of those that are kept as evidence and are what was kept."""
     findings: tuple[Finding, ...]
     """What is kept as evidence and is not what was kept."""
+
+
+def place_for(root: Path, key: str) -> Path:
+    """Return where the report of a decision is kept, once what others left there who died while they wrote is gone.
+
+    The caller holds the lock of decisions, so nobody is writing there.
+
+    Args:
+        root: the corpus.
+        key: the digest of the report.
+
+    Raises:
+        IrregularFileError: when the folder is a link that leads out of the corpus.
+    """
+    folder = own_file(root / DECIDED)
+    for path in folder.glob(".*.tmp"):
+        if _LEFTOVER.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            path.unlink()
+    return folder / f"{key}.json"
 
 
 def at_hand(root: Path) -> AtHand:
