@@ -52,6 +52,29 @@ def test_no_command_takes_a_folder_in_which_others_have_their_places(
     assert state(bench.root) == before
 
 
+OF_OTHERS = {
+    "export": ["failures", "failures/x", "reports/x", "reports/gates/b.json"],
+    "failures": ["exports/x", "exports/sft", "reports/x"],
+    "plan": ["exports/sft/manifest.json", "exports/x", "failures", "failures/x.json"],
+}
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_command_writes_where_another_kind_has_its_place(
+    bench: Bench, command: tuple[str, ...], there: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("exports/sft", "failures", "reports") if there else ():
+        (bench.root / name).mkdir(parents=True, exist_ok=True)
+    before = state(bench.root)
+    for place in OF_OTHERS.get(command[0], OF_OTHERS["plan"]):
+        assert tracemark(["--root", str(bench.root), *command, "--out", str(bench.root / place)]) == 2, place
+        said = capsys.readouterr().err
+        assert f"lie in {place.partition('/')[0]}/" in said, place
+        assert "name a place of its own, such as " in said, place
+    assert state(bench.root) == before
+
+
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one[0] in ("plan", "gate")], ids=" ".join)
 @pytest.mark.parametrize("lies", ["folder", "text", "link"])
 def test_a_file_is_written_over_none_of_another_kind(
