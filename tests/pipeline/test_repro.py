@@ -340,6 +340,20 @@ def test_a_params_yaml_in_which_nothing_stands_lets_the_pipeline_ingest(tmp_path
     project.run("tracemark", "pipeline", "dvcfile", "--check", code=1)
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_what_is_said_of_segments_that_are_not_pinned_can_be_done_to_the_letter(tmp_path: Path, number: int) -> None:
+    project = corpus(tmp_path / "lamps", "# nothing yet\n")
+    project.repro("ingest")
+    assert ("not-pinned", "info") not in found(project)
+    run = project.root / "inbox" / "hours.json"
+    run.write_text(run.read_text().replace("Yes.", "No."))
+    project.run("tracemark", "ingest", "inbox")
+    (told,) = (one for one in project.ask("check")["findings"] if one["code"] == "not-pinned")
+    command = told["hint"].split(", or ")[number]
+    project.run(*command.split(), *(["ingest"] if command == "dvc repro" else []))
+    assert "not-pinned" not in {code for code, _ in found(project)}
+
+
 def generate(folder: Path, number: int) -> Path:
     command = [sys.executable, str(ROOT / "benchmarks" / "make_traces.py"), str(number), str(folder)]
     subprocess.run(command, check=True, capture_output=True)
