@@ -66,9 +66,9 @@ def test_a_harness_whose_own_traces_fail_the_policy_of_exports_is_told(bench: Be
     pair = {"harness": bench.fingerprint("desk_c")}
     told = consequences(corpus, pair)
     assert told.doubtful == 6
-    (said,) = [one for one in told.words() if "for their evidence" in one]
-    assert said.startswith("6 successes of the new harness would be no rows for their evidence, nor would training")
-    assert "export.evidence unique leaves out 6, which claimed takes, as no content tells desk_c" in said
+    (said,) = [one for one in told.words() if "too weak" in one]
+    assert said.startswith("the evidence of 6 successes of the new harness is too weak for an export, and so is that")
+    assert "export.evidence unique leaves out runs, which claimed takes, as no content tells desk_c" in said
     # it made traces, so its snapshot stays
     assert "take away" not in said
     assert consequences(corpus, {"harness": bench.fingerprint("desk_b")}).doubtful == 0

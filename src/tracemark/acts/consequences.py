@@ -59,8 +59,8 @@ class Consequences:
         if self.rows_after < self.minimum:
             said.append(f"export sft is refused until it has {numbered(self.minimum, 'row')}")
         if self.doubtful:
-            many = f"{numbered(self.doubtful, 'success')} of the new harness"
-            said.append(f"{many} would be no rows for their evidence, nor would training runs like them: {self.surer}")
+            weak = f"the evidence of {numbered(self.doubtful, 'success')} of the new harness is too weak for an export"
+            said.append(f"{weak}, and so is that of runs made alike: {self.surer}")
         if self.unplanned is not None:
             said.append(f"what to collect is not known: {self.unplanned}")
         elif self.planned_runs:
@@ -136,7 +136,5 @@ def consequences(corpus: Corpus, pair: dict[str, Any]) -> Consequences:
         planned_runs=runs,
         unplanned=why,
         doubtful=len(doubtful),
-        surer=surer(len(doubtful), fitting, terms, require_accepted(after), partial(rivals, after))
-        if doubtful
-        else None,
+        surer=surer(None, fitting, terms, require_accepted(after), partial(rivals, after)) if doubtful else None,
     )

@@ -167,17 +167,17 @@ def _settling(selected: Selected) -> Iterator[str]:
         )
 
 
-def surer(count: int, fitting: Collection[str], terms: Terms, harness: str, rivals: Rivals) -> str:
+def surer(count: int | None, fitting: Collection[str], terms: Terms, harness: str, rivals: Rivals) -> str:
     """Return what to do about successes of which it is not sure enough that the accepted harness made them, as a hint.
 
     Args:
-        count: how many they are.
+        count: how many they are; None where it is of runs to come.
         fitting: other harnesses that fit them.
         terms: the terms of the export.
         harness: the accepted harness, in the words for a reader.
         rivals: see `require_enough`.
     """
-    policy = f"change params.yaml: export.evidence {terms.policy} leaves out {count}"
+    policy = f"change params.yaml: export.evidence {terms.policy} leaves out {'runs' if count is None else count}"
     if terms.policy is Policy.RECORDED:
         return f"{policy} whose run did not record its harness whole, or record runs with tracemark.record"
     known = rivals(fitting)
