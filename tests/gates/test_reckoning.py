@@ -99,7 +99,11 @@ def test_no_honest_report_says_anything_against_itself(
             "the candidate has +2 successes, and by those of the two sides -10",
         ),
         (("measured", "incumbent", "successes"), 9, "and 10 of its traces are"),
-        (("measured", "incumbent", "attempts"), 6, "it counts 6 attempts of the incumbent, and 6 tasks at 3 each are 18"),
+        (
+            ("measured", "incumbent", "attempts"),
+            6,
+            "it counts 6 attempts of the incumbent, and 6 tasks at 3 each are 18",
+        ),
         (("measured", "candidate", "score"), 6.0, "the score of the candidate does not follow"),
         (("measured", "candidate", "reliable"), 7, "it counts more, or less, of the candidate"),
         (("measured", "candidate", "reliable"), 3, "how reliable the candidate is does not follow"),
