@@ -461,6 +461,43 @@ def test_graders_of_two_versions_are_named(bench: Bench, capsys: pytest.CaptureF
     assert "'shop' 1, 'shop' 2" in found["graders-differ"]["message"]
 
 
+def by_reward(model: str, reward: float) -> list[dict[str, Any]]:
+    """Return an evaluation as chat logs, of whose rewards a threshold makes the verdicts."""
+    return [
+        {
+            "messages": [
+                {"role": "user", "content": f"See to {task}."},
+                {"role": "assistant", "content": f"{n}, {model}."},
+            ],
+            "task": task,
+            "domain": "shop",
+            "attempt": n,
+            "model": model,
+            "reward": reward,
+        }
+        for task in TASKS
+        for n in range(2)
+    ]
+
+
+def test_verdicts_that_two_thresholds_made_of_rewards_are_not_compared(bench: Bench) -> None:
+    bench.store("desk_a", by_reward("q", 0.5))
+    bench.set(("success_reward: 1.0", "success_reward: 0.5"))
+    bench.store("desk_a", by_reward("p", 0.5))
+    accepted_pair.accept_model(bench.root, "q", "the base", CLOCK)
+    found = next(one for one in gating.gate_model(bench.root, "p").report["refusals"] if "reward" in one["message"])
+    assert found["reason"] == "graders-differ"
+    assert found["message"].startswith("a reward of 0.5 was taken for a success and one of 0.5 for a failure")
+    assert (len(found["traces"]), len(found["tasks"])) == (32, 8)
+
+
+def test_rewards_on_either_side_of_a_threshold_are_compared(bench: Bench) -> None:
+    bench.store("desk_a", by_reward("q", 0.5))
+    bench.store("desk_a", by_reward("p", 1.0))
+    accepted_pair.accept_model(bench.root, "q", "the base", CLOCK)
+    assert gating.gate_model(bench.root, "p").report["refusals"] == []
+
+
 def test_a_set_that_was_changed_since_is_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.tasks(*TASKS[1:])
     message = "the set of 7 tasks is not the one of 8 tasks that was frozen last; 1 taken out: 'e-0'"

@@ -23,6 +23,7 @@ from tracemark.exporters.evaluation import qualified
 from tracemark.exporters.head import head_in, require_same
 from tracemark.failures.route import exhausted
 from tracemark.gates.cell import Attempt, Model, Shown
+from tracemark.importers.base import REWARD_RULES
 from tracemark.store.row import storable, trajectory_of
 from tracemark.store.selection import State
 from tracemark.store.state import Statement, join
@@ -87,6 +88,7 @@ def _attempt(
         model=model,
         shown=shown_otherwise(value["trajectory"], model),
         fingerprint=same.get(state.row.fingerprint or "", state.row.fingerprint),
+        reward=_number(outcome.get("reward")) if outcome.get("rule") in REWARD_RULES else None,
         exhausted=ended,
     )
 

@@ -115,6 +115,8 @@ class Attempt(NamedTuple):
     """What its steps say, where some of them name another model than the one in `model`; None elsewhere."""
     domain: str | None = None
     """The domain of the task, which stands in `task` as well; None when nobody says."""
+    reward: float | None = None
+    """The reward of which its status was made, by a threshold; None where a verdict was stated."""
     exhausted: bool = False
     """Whether the run used up a budget of its own, so that it failed, be it that nobody judged it."""
 

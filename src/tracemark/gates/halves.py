@@ -32,7 +32,9 @@ def pair_refusals(cells: Cells, terms: Terms) -> Iterator[Refusal]:
             hint = "run the evaluation set under it and ingest the traces" if run else "list an evaluation set first"
             yield Refusal(Reason.NOTHING_TO_COMPARE, message, hint)
         yield from _not_the_pair(side, cell)
-    yield from _graders({side: own(cell) for side, cell in cells.items()})
+    judged = {side: own(cell) for side, cell in cells.items()}
+    yield from _graders(judged)
+    yield from _thresholds(judged)
 
 
 def own(cell: Cell) -> Cell:
@@ -180,6 +182,25 @@ def _graders(cells: Cells) -> Iterator[Refusal]:
                 "`outcome.grader` of extra.tracemark, and ingest that"
             )
         yield Refusal(Reason.GRADERS_DIFFER, message, hint, tuple(sorted(several)), (), traces)
+
+
+def _thresholds(cells: Cells) -> Iterator[Refusal]:
+    """Yield the refusal of statuses that no one threshold makes of their rewards: it was changed between the runs."""
+    by_reward = [one for cell in cells.values() for one in cell.attempts if one.reward is not None]
+    solved, failed = (
+        {one.reward or 0.0 for one in by_reward if one.status == status} for status in ("success", "failure")
+    )
+    if not solved or not failed or min(solved) > max(failed):
+        return
+    concerned = [one for one in by_reward if one.status in SCORED and min(solved) <= (one.reward or 0.0) <= max(failed)]
+    message = (
+        f"a reward of {min(solved):g} was taken for a success and one of {max(failed):g} for a failure, where "
+        f"ingest.success_reward makes verdicts of them: {numbered(len(concerned), 'attempt')} between the two, at "
+        f"{numbered(len(tasks_of(concerned)), 'task')} ({named(tasks_of(concerned))})"
+    )
+    traces = traces_of(concerned)
+    hint = f"ingest sources that state the verdicts of these ({digits(traces)}), or all of them into a new corpus"
+    yield Refusal(Reason.GRADERS_DIFFER, message, hint, tasks_of(concerned), (), traces)
 
 
 def _grader(grader: tuple[str, str | None] | None) -> str:

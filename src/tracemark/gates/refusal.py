@@ -40,7 +40,8 @@ class Reason(StrEnum):
     INFRASTRUCTURE_ERRORS = "infrastructure-errors"
     """The infrastructure ended more attempts than the limit allows, and nobody has re-run them."""
     GRADERS_DIFFER = "graders-differ"
-    """A task was judged by different graders, or by different versions of one."""
+    """A task was judged by different graders, or by different versions of one; or another threshold made verdicts of
+    rewards in some attempts than in others."""
     EVALUATION_CHANGED = "evaluation-changed"
     """The evaluation set is not the one that was frozen, or its ids and the tasks are not one to one."""
     EVALUATION_LEAKED = "evaluation-leaked"
