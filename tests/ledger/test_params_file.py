@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -389,6 +390,7 @@ def test_a_file_that_nobody_may_read_says_so(file: Path, monkeypatch: pytest.Mon
         ("8b", '"8b"'),
         ("a b # c", '"a b # c"'),
         ("\u6a21\u578b", '"\\u6a21\\u578b"'),
+        ("m-\U0001f680@2", '"m-\\U0001F680@2"'),
         (None, "null"),
     ],
 )
@@ -399,6 +401,15 @@ def test_setting_the_accepted_model_leaves_the_harness_and_reads_back_as_it_is(
     params_file.set_accepted(file, model, "model")
     assert file.read_text() == f"accepted:  # the pair\n  harness: {A}\n  model: {written}  # for now\n"
     assert params_file.read_params(file).accepted == Accepted(A, model)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_whatever_a_model_is_called_reads_back_as_it_is(model: str) -> None:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "params.yaml"
+        file.write_text("accepted:\n  harness: null\n  model: old\n")
+        params_file.set_accepted(file, model, "model")
+        assert params_file.read_params(file).accepted.model == model
 
 
 @pytest.mark.parametrize("before", ["", "accepted: {}\n", "accepted:\n", "accepted:\n  harness: null\n"])

@@ -143,7 +143,11 @@ def _scalar(value: str | None) -> str:
     if value is None:
         return "null"
     # also where it would stand between braces
-    return value if _PLAIN.fullmatch(value) and YAML(pure=True).load(value) == value else json.dumps(value)
+    if _PLAIN.fullmatch(value) and YAML(pure=True).load(value) == value:
+        return value
+    # JSON escapes a character beyond the first plane as two halves, which YAML does not join
+    escaped = (json.dumps(letter)[1:-1] if letter <= "\uffff" else f"\\U{ord(letter):08X}" for letter in value)
+    return f'"{"".join(escaped)}"'
 
 
 def _spliced(text: str, half: str, value: str) -> str:
