@@ -78,6 +78,11 @@ def test_each_cluster_has_its_file_with_full_examples(failures: Shop) -> None:
     assert "# Failures of desk\\_a" in overview
     assert LOCKED in overview
     assert "no space left" not in overview
+    beside = [row for file in ("environment.jsonl", "grader.jsonl", "quarantine.jsonl") for row in rows(folder, file)]
+    assert {row["cluster"] for row in beside} == {None}
+    counted = {name: len(rows(folder, name)) for name in ("environment.jsonl", "grader.jsonl", "quarantine.jsonl")}
+    for name, number in counted.items():
+        assert (f"{number} failed run{'' if number == 1 else 's'} in `{name}`" in overview) is (number > 0)
 
 
 def test_demonstrations_and_the_log_have_no_trace_in_common(failures: Shop) -> None:

@@ -36,6 +36,8 @@ def test_runs_that_failed_alike_are_one_cluster_of_their_harness(failures: Shop)
     assert second["share"] == pytest.approx(2 / 4)
     assert (found.more, found.left_out) == (0, {})
     assert sum(found.routed.values()) == 16
+    # no failure is lost of which no cluster tells
+    assert found.elsewhere == {"environment.jsonl": 1, "grader.jsonl": 1, "quarantine.jsonl": 1}
 
 
 def test_a_harness_a_limit_and_those_of_none(failures: Shop) -> None:

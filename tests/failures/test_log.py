@@ -133,17 +133,23 @@ def test_a_cluster_has_its_counts_and_examples() -> None:
 
 class TestOverview:
     def test_lists_conditions_and_clusters_the_most_frequent_first(self) -> None:
-        text = log.overview("tm1:a", collection("rare", "often", "often"), {("not-recovered", "model-training"): 3})
+        text = log.overview("tm1:a", collection("rare", "often", "often"), {("not-recovered", "model-training"): 3}, {})
         assert "3 failed runs in 2 clusters" in text
         assert "| not-recovered | model-training | 3 |" in text
         assert text.index("`often`") < text.index("`rare`")
         assert "| 2 | 66.7% | 2 | `bash` | `often` |" in text
 
+    def test_tells_of_the_failed_runs_that_lie_beside_it(self) -> None:
+        text = log.overview("h", collection("a"), {}, {"quarantine.jsonl": 2, "environment.jsonl": 1})
+        said = "Beside these there are 1 failed run in `environment.jsonl` and 2 failed runs in `quarantine.jsonl`: no "
+        assert said in text
+        assert "Beside" not in log.overview("h", collection("a"), {}, {})
+
     def test_is_the_same_for_the_same_failures(self) -> None:
-        assert log.overview("h", collection("a", "b"), {}) == log.overview("h", collection("a", "b"), {})
+        assert log.overview("h", collection("a", "b"), {}, {}) == log.overview("h", collection("a", "b"), {}, {})
 
     def test_nothing_of_a_trace_is_raw(self) -> None:
-        text = log.overview(EVIL, collection(EVIL), {})
+        text = log.overview(EVIL, collection(EVIL), {}, {})
         assert all(letter == "\n" or letter.isprintable() for letter in text)
         assert not any(line.startswith("# not") for line in text.splitlines())
         table = next(line for line in text.splitlines() if "66.7" in line or line.startswith("| 1 |"))
@@ -151,13 +157,13 @@ class TestOverview:
         text.encode()
 
     def test_what_does_not_show_itself_is_an_escape(self) -> None:
-        text = log.overview("h", collection("a\u202e\ud800\u3164\ufe01\U000e0101é 中"), {})
+        text = log.overview("h", collection("a\u202e\ud800\u3164\ufe01\U000e0101é 中"), {}, {})
         assert r"`a\u202e\ud800\u3164\ufe01\U000e0101é 中`" in text
 
     def test_a_bar_ends_no_cell_and_is_one_elsewhere(self) -> None:
         found = Clusters()
         found.add(Incident("0", None, "a|b", r"no \| or \\| here", r"d/t|u", None))
-        text = log.overview("h", found, {})
+        text = log.overview("h", found, {}, {})
         row = next(line for line in text.splitlines() if line.startswith("| 1 |"))
         assert row.count("|") == 7
         assert r"| `a\x7cb` | `no \\x7c or \\\x7c here` |" in row
@@ -167,7 +173,7 @@ class TestOverview:
     def test_shows_the_most_frequent_and_says_where_the_others_are(self) -> None:
         texts = [f"e{number:03}" for number in range(log.SHOWN + 3)]
         found = collection(*texts, *texts[:-3])
-        text = log.overview("h", found, {})
+        text = log.overview("h", found, {}, {})
         assert "3 further clusters, of at most 1 run each, have files in `clusters/`." in text
         assert all(f"`{one}`" in text for one in texts[:-3])
         assert not any(f"`{one}`" in text for one in texts[-3:])
@@ -178,14 +184,14 @@ class TestOverview:
         found = Clusters()
         for number in range(TASKS + 200):
             found.add(Incident(str(number), None, None, "e", f"d/{number}", None))
-        assert " and about 1" in log.overview("h", found, {})
-        assert " and 2 more" in log.overview("h", collection(*["e"] * 7), {})
+        assert " and about 1" in log.overview("h", found, {}, {})
+        assert " and 2 more" in log.overview("h", collection(*["e"] * 7), {}, {})
 
     def test_no_clusters_is_an_overview_too(self) -> None:
-        assert "0 failed runs in 0 clusters" in log.overview("h", Clusters(), {})
+        assert "0 failed runs in 0 clusters" in log.overview("h", Clusters(), {}, {})
 
     def test_says_how_many_are_left_out(self) -> None:
         found = Clusters(1)
         for number in range(3):
             found.add(Incident(str(number), None, None, f"e{number}", None, None))
-        assert "2 runs of further clusters" in log.overview("h", found, {})
+        assert "2 runs of further clusters" in log.overview("h", found, {}, {})

@@ -163,13 +163,16 @@ def _write(corpus: Corpus, staged: Path, log: str, found: tuple[FailureResult, d
         value = cluster_value(cluster, clusters, read_examples(shown, cluster))
         (folder / folders.CLUSTERS / f"{cluster.id}.json").write_bytes(to_json(value))
     counts: Counter[tuple[str, str]] = Counter()
+    elsewhere: Counter[str] = Counter()
     for kind, number in result.routed.items():
         if (kind.log, kind.file) == (log, FAILURES):
             counts[kind.condition, kind.destination] += number
+        elif kind.log == log and kind.file is not None:
+            elsewhere[kind.file] += number
     label = corpus.name_of(log)
     who = f"{label} ({log[:16]}…)" if label else log
     title = f"Failures of {who}" if place == "." else f"Failures of {who}, a candidate that a gate rejected"
-    (folder / folders.OVERVIEW).write_text(overview(title, clusters, counts), encoding="utf-8")
+    (folder / folders.OVERVIEW).write_text(overview(title, clusters, counts, elsewhere), encoding="utf-8")
     return LogOf(
         fingerprint=log,
         label=label,

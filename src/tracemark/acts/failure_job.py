@@ -139,9 +139,10 @@ def work(job: FailureJob) -> FailureResult:
         if file is None:
             continue
         result.evidence.setdefault(asked.log, Counter())[asked.evidence] += 1
-        seen = incident(asked.trace, asked.counted, line, routing)
-        name = cluster_id(seen.fingerprint, seen.tool, seen.masked)
+        name = None
         if file == FAILURES:
+            seen = incident(asked.trace, asked.counted, line, routing)
+            name = cluster_id(seen.fingerprint, seen.tool, seen.masked)
             clusters.add(seen)
         if job.spool is not None:
             value = row(asked.trace, line, asked.fingerprint, routing, name)

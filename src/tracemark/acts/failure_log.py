@@ -61,6 +61,9 @@ class FailureList(Report):
     """Failed runs whose clusters are not remembered, because there are too many clusters."""
     routed: dict[str, int]
     """Runs that were routed, by condition; successes and those that are in no cluster too."""
+    elsewhere: dict[str, int]
+    """Failed runs that are in no cluster, by the file of a failure log that would have them: faults of the environment
+    or of the grader, and what is not known well enough."""
     left_out: dict[str, int]
     """Traces that were not routed, by first reason."""
 
@@ -168,14 +171,18 @@ def list_(root: Path, wanted: FailureFilter) -> FailureList:
             listed = [(found.cluster, found.similarity) for found in near(clusters, one.masked, one.id)]
         shown = listed[: wanted.limit]
         conditions: Counter[str] = Counter()
+        elsewhere: Counter[str] = Counter()
         for kind, number in result.routed.items():
             conditions[kind.condition] += number
+            if kind.file not in (None, FAILURES):
+                elsewhere[str(kind.file)] += number
         return FailureList(
             findings=_findings(corpus, store),
             clusters=tuple(_row(corpus, clusters, cluster, alike) for cluster, alike in shown),
             more=len(listed) - len(shown),
             unclustered=clusters.left_out,
             routed=dict(sorted(conditions.items())),
+            elsewhere=dict(sorted(elsewhere.items())),
             left_out={reason.value: asking.left[reason] for reason in Left if asking.left[reason]},
         )
 

@@ -46,6 +46,7 @@ def about_clusters(found: FailureList) -> str | None:
         return None
     runs = sum(found.routed.values())
     words = [f"{numbered(runs, 'run')} routed"]
+    words += [f"{sum(found.elsewhere.values())} failed elsewhere ({cell(found.elsewhere)})"] if found.elsewhere else []
     words += [f"{sum(found.left_out.values())} left out ({cell(found.left_out)})"] if found.left_out else []
     words += [f"{found.more} more to show (--limit N)"] if found.more else []
     beyond = numbered(found.unclustered, "run")

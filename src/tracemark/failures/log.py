@@ -45,7 +45,9 @@ def to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
-def row(trace: str, line: Mapping[str, Any], fingerprint: str | None, routing: Routing, cluster: str) -> dict[str, Any]:
+def row(
+    trace: str, line: Mapping[str, Any], fingerprint: str | None, routing: Routing, cluster: str | None
+) -> dict[str, Any]:
     """Return the row of one trace for `failures.jsonl`.
 
     Args:
@@ -53,7 +55,7 @@ def row(trace: str, line: Mapping[str, Any], fingerprint: str | None, routing: R
         line: the stored line.
         fingerprint: the harness under which it counts now.
         routing: where it goes.
-        cluster: the id of its cluster.
+        cluster: the id of its cluster; None for one that is no fault of harness or model, and so in none.
     """
     run, outcome = line["run"], line["outcome"]
     return {
@@ -145,13 +147,16 @@ def cluster_value(cluster: Cluster, clusters: Clusters, examples: Sequence[Mappi
     }
 
 
-def overview(title: str, clusters: Clusters, counts: Mapping[tuple[str, str], int]) -> str:
+def overview(
+    title: str, clusters: Clusters, counts: Mapping[tuple[str, str], int], elsewhere: Mapping[str, int]
+) -> str:
     """Return `overview.md`.
 
     Args:
         title: whose failures these are; printed as text.
         clusters: the clusters of this log.
         counts: condition and destination to the number of traces of this log.
+        elsewhere: failed runs that are no part of it, by the file beside it that has them.
     """
     total, ordered = sum(counts.values()), list(clusters)
     shown, others = ordered[:SHOWN], ordered[SHOWN:]
@@ -159,6 +164,7 @@ def overview(title: str, clusters: Clusters, counts: Mapping[tuple[str, str], in
         f"# {_text(title)}",
         "",
         f"{_many(total, 'failed run')} in {_many(len(ordered), 'cluster')}, the most frequent first. {_EACH}",
+        *(["", f"{_elsewhere(elsewhere)} no faults of harness or model, as far as is known."] if elsewhere else []),
         "",
         "| condition | destination | runs |",
         "|---|---|---:|",
@@ -192,6 +198,11 @@ def overview(title: str, clusters: Clusters, counts: Mapping[tuple[str, str], in
             "",
         ]
     return "\n".join(lines)
+
+
+def _elsewhere(files: Mapping[str, int]) -> str:
+    said = [f"{_many(number, 'failed run')} in `{name}`" for name, number in sorted(files.items())]
+    return f"Beside these there {'is' if sum(files.values()) == 1 else 'are'} {' and '.join(said)}:"
 
 
 def _overview_row(cluster: Cluster, clusters: Clusters) -> str:
