@@ -86,6 +86,20 @@ def ended(reason: str, reward: float | None = 0.0) -> Json:
     return {"termination_reason": reason, "reward_info": None if reward is None else {"reward": reward}}
 
 
+def tau_bench(cases: list[Json]) -> Iterator[tuple[str, str]]:
+    made = (
+        {
+            "task_id": number,
+            "trial": 0,
+            "reward": 0.0,
+            "info": said,
+            "traj": [{"role": "user", "content": f"Where is {number}?"}, {"role": "assistant", "content": "Here."}],
+        }
+        for number, said in enumerate(cases)
+    )
+    yield "results.json", json.dumps(list(made))
+
+
 def verifiers(cases: list[Json]) -> Iterator[tuple[str, str]]:
     base = {"completion": [{"role": "assistant", "content": "Twelve."}], "task": "default", "info": {}, "reward": 0.0}
     made = (
@@ -272,6 +286,14 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
             (ended("unexpected_error"), "error", "unexpected_error", *UNKNOWN),
         ],
     ),
+    "tau-bench": (
+        tau_bench,
+        [
+            ({}, "failure", None, *OURS),
+            ({"error": "RateLimitError: 429", "traceback": "…"}, "error", "RateLimitError: 429", *BROKE),
+            ({"error": "KeyError: 'a'", "traceback": "…"}, "error", "KeyError: 'a'", *UNKNOWN),
+        ],
+    ),
     "verifiers": (
         verifiers,
         [
@@ -280,7 +302,8 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
             ({"stop_condition": "prompt_too_long"}, "failure", "prompt_too_long", *LIMIT),
             ({"stop_condition": "sandbox_error"}, "failure", "sandbox_error", *BROKE),
             ({"stop_condition": "has_error"}, "failure", "has_error", *UNKNOWN),
-            ({"stop_condition": "has_error", "error": "SandboxError"}, "error", "has_error", *UNKNOWN),
+            ({"stop_condition": "has_error", "error": "SandboxError"}, "error", "has_error: SandboxError", *BROKE),
+            ({"error": "SandboxError"}, "error", "SandboxError", *BROKE),
         ],
     ),
     "verifiers-graph": (
@@ -289,6 +312,12 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
             ({"stop_condition": "agent_completed"}, "failure", "agent_completed", *OURS),
             ({"stop_condition": "max_total_tokens"}, "failure", "max_total_tokens", *LIMIT),
             ({"stop_condition": "error"}, "failure", "error", *UNKNOWN),
+            (
+                {"ok": False, "stop_condition": "error", "errors": [{"type": "SandboxError", "message": "gone"}]},
+                "error",
+                "error: SandboxError: gone",
+                *BROKE,
+            ),
         ],
     ),
     "nemo-gym": (
@@ -305,6 +334,12 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
             ({"error_kind": "sandbox"}, "error", "sandbox", *BROKE),
             ({"error_kind": "eval_timeout"}, "error", "eval_timeout", *GRADED),
             ({"mask_sample": True}, "error", None, *UNKNOWN),
+            (
+                {"response": {"error": {"code": "sandbox_error", "message": "gone"}}},
+                "error",
+                "sandbox_error: gone",
+                *BROKE,
+            ),
             ({"_ng_failure_class": "judge_failed"}, "error", "judge_failed", *GRADED),
         ],
     ),
@@ -329,7 +364,13 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
                 ({"limit": {"type": kind, "limit": 3}}, "failure", kind, *LIMIT)
                 for kind in ("context", "time", "working", "message", "token", "turn", "cost", "operator", "custom")
             ),
-            ({"error": {"message": "died", "traceback": "", "traceback_ansi": ""}}, "error", "error", *UNKNOWN),
+            ({"error": {"message": "died", "traceback": "", "traceback_ansi": ""}}, "error", "error: died", *UNKNOWN),
+            (
+                {"error": {"message": "SandboxError('gone')", "traceback": "", "traceback_ansi": ""}},
+                "error",
+                "error: SandboxError('gone')",
+                *BROKE,
+            ),
         ],
     ),
     "swe-agent": (
@@ -371,7 +412,19 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
         [
             ({"status": "failure"}, "failure", None, *OURS),
             ({"status": "timeout"}, "error", "timeout", *LIMIT),
-            ({"error": "died"}, "error", None, *UNKNOWN),
+            ({"error": True}, "error", None, *UNKNOWN),
+            ({"error": "died"}, "error", "died", *UNKNOWN),
+            ({"error": "max_steps"}, "error", "max_steps", *LIMIT),
+            ({"error": "context_length_exceeded"}, "error", "context_length_exceeded", *LIMIT),
+            ({"error": "TimeoutError"}, "error", "TimeoutError", *LIMIT),
+            ({"error": "sandbox_error: gone"}, "error", "sandbox_error: gone", *BROKE),
+            ({"error": "RateLimitError: 429"}, "error", "RateLimitError: 429", *BROKE),
+            (
+                {"error": {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "Too long."}},
+                "error",
+                "invalid_request_error: context_length_exceeded: Too long.",
+                *LIMIT,
+            ),
         ],
     ),
     "claude-code": (

@@ -767,3 +767,23 @@ def test_a_row_of_our_own_export_is_no_run(wrapped: Any) -> None:
     item = read(wrapped(row))
     assert isinstance(item, Refused)
     assert (item.code, "abababababab" in item.message) == ("own-export", True)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("max_steps", "max_steps"),
+        (
+            {"message": "Later.", "type": "requests", "code": "rate_limit_exceeded"},
+            "requests: rate_limit_exceeded: Later.",
+        ),
+        ([{"type": "A", "message": "b"}, {"type": "C"}], "A: b"),
+        ("x" * 3_000, "x" * 2_000),
+        ({"code": 429}, None),
+        (True, None),
+    ],
+)
+def test_how_a_run_stopped_is_told_in_the_words_of_its_error(error: object, words: str | None) -> None:
+    item = trace({"messages": [USER, {"role": "assistant", "content": "Hm."}], "error": error})
+    assert (item.outcome["status"], item.outcome.get("termination")) == ("error", words)
+    assert item.trajectory["extra"]["record"]["error"] == error

@@ -124,7 +124,7 @@ def test_a_reward_that_another_verdict_overrules_stays_in_the_record() -> None:
     assert item.outcome == {"status": "failure", "rule": "success"}
     assert kept(item) == {"reward": True}
     item = trace({"messages": [USER, DONE], "score": False, "error": "timeout"})
-    assert item.outcome == {"status": "error", "rule": "error"}
+    assert item.outcome == {"status": "error", "rule": "error", "termination": "timeout"}
     assert kept(item) == {"score": False, "error": "timeout"}
 
 

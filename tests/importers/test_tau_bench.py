@@ -86,7 +86,10 @@ def test_without_a_trial_there_is_no_session() -> None:
         ({"reward": 0.5}, {"status": "failure", "reward": 0.5, "rule": "reward"}),
         ({"reward": None}, {"status": "unknown"}),
         ({"reward": "1.0"}, {"status": "unknown"}),
-        ({"info": {"error": "rate limit"}}, {"status": "error", "reward": 1.0, "rule": "info.error"}),
+        (
+            {"info": {"error": "rate limit"}},
+            {"status": "error", "reward": 1.0, "rule": "info.error", "termination": "rate limit"},
+        ),
         ({"info": {"error": ""}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         ({"info": {"error": False}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         ({"info": {"error": []}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
@@ -106,7 +109,7 @@ def test_a_run_that_failed_before_its_first_message_is_stored() -> None:
     item = trace(run(traj=[], reward=0.0, info={"error": "rate limit", "traceback": "Traceback"}))
     [step] = item.trajectory["steps"]
     assert (step["source"], step["message"], step["extra"]) == ("system", "", {"event_type": "no-messages"})
-    assert item.outcome == {"status": "error", "reward": 0.0, "rule": "info.error"}
+    assert item.outcome == {"status": "error", "reward": 0.0, "rule": "info.error", "termination": "rate limit"}
     assert item.trajectory["extra"] == {"info": {"error": "rate limit", "traceback": "Traceback"}}
     assert (item.observed, list(item.content.messages)) == ({}, [])
     assert "without messages" in repairs_of(item)

@@ -172,7 +172,10 @@ def test_no_tools_in_a_row_do_not_say_that_none_were_offered(info: Any) -> None:
         ({}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         ({"reward": 0.9}, {"status": "failure", "reward": 0.9, "rule": "reward"}),
         ({"reward": None}, {"status": "unknown"}),
-        ({"reward": 0.0, "error": {"error": "ModelError"}}, {"status": "error", "reward": 0.0, "rule": "error"}),
+        (
+            {"reward": 0.0, "error": {"error": "ModelError"}},
+            {"status": "error", "reward": 0.0, "rule": "error", "termination": "ModelError"},
+        ),
         ({"error": ""}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         ({"error": {}}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         (
@@ -490,7 +493,10 @@ def test_tokens_that_are_none_are_kept_as_they_are() -> None:
         ({"rewards": {"a": {"score": 1e308, "weight": 10}}}, {"status": "unknown"}),
         ({"rewards": {"a": {"score": 1.0, "weight": None}}}, {"status": "unknown"}),
         ({"rewards": {"a": {"score": 1.0, "weight": "1"}}}, {"status": "unknown"}),
-        ({"ok": False, "errors": [{"type": "E"}]}, {"status": "error", "reward": 1.0, "rule": "errors"}),
+        (
+            {"ok": False, "errors": [{"type": "E"}]},
+            {"status": "error", "reward": 1.0, "rule": "errors", "termination": "E"},
+        ),
         ({"ok": True, "errors": [{"type": "E"}]}, {"status": "success", "reward": 1.0, "rule": "reward"}),
         ({"ok": False}, {"status": "error", "reward": 1.0, "rule": "ok"}),
         ({"ok": None}, {"status": "success", "reward": 1.0, "rule": "reward"}),
@@ -504,7 +510,7 @@ def test_rewards_are_added_up_unless_the_run_failed(members: dict[str, Any], out
 
 def test_an_episode_that_failed_before_its_first_trace_is_stored() -> None:
     item = trace(episode(ok=False, errors=[{"type": "BootError"}], task={"key": "shelf-b"}))
-    assert item.outcome == {"status": "error", "rule": "errors"}
+    assert item.outcome == {"status": "error", "rule": "errors", "termination": "BootError"}
     assert item.run == {"task": "shelf-b", "domain": "library"}
 
 

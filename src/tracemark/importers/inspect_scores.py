@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from tracemark.importers.base import REWARD_RULES
 from tracemark.importers.completion import first_choice
+from tracemark.importers.members import error_words
 from tracemark.importers.rewards import rewarded
 
 _WORDS = {
@@ -30,7 +31,7 @@ _WORDS = {
 """Values that Inspect's metrics count as 1 (success), or as less (failure); words also in other cases."""
 
 SUCCESS = (
-    ("`error` of the sample: anything but null", "error, termination `error`"),
+    ("`error` of the sample: anything but null", "error, termination `error` with its message"),
     ("`invalidation` of the sample: anything but null", "unknown: somebody withdrew the result"),
     ("a score: `C`, correct, yes, true", "success"),
     ("a score: `I`, incorrect, no, false; `P`, partial (part of the credit); `N`, noanswer", "failure"),
@@ -112,7 +113,8 @@ def _given(score: Any, success_reward: float) -> dict[str, Any]:
 def _termination(sample: Mapping[str, Any], limit: Any) -> str | None:
     """Return why the run stopped, in the log's word; None when it does not say."""
     if sample.get("error") is not None:
-        return "error"
+        words = error_words(sample["error"])
+        return "error" if words is None else f"error: {words}"
     reached = limit.get("type") if isinstance(limit, Mapping) else None
     if isinstance(reached, str):
         return reached

@@ -11,6 +11,11 @@ from typing import Any
 
 from tracemark import digest
 
+LONGEST = 2_000
+"""How much is kept of what an error says where how a run stopped is told; the whole text stays with the record."""
+
+_OF_AN_ERROR = ("type", "error", "code", "message")
+
 
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return an object, or an empty one for anything else."""
@@ -26,6 +31,20 @@ def object_in(raw: bytes | None) -> dict[str, Any] | None:
     except digest.NotJSONError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def error_words(value: Any) -> str | None:
+    """Return in its own words what a member says of an error, cut at `LONGEST`; None where it has none.
+
+    They are a text, or what an object names its kind, with its message; of several errors those of the first.
+    """
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, dict):
+        value = ": ".join(
+            dict.fromkeys(said for name in _OF_AN_ERROR if isinstance(said := value.get(name), str) and said)
+        )
+    return value[:LONGEST] or None if isinstance(value, str) else None
 
 
 def without_null(value: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ from tracemark.importers.conversation import Conversation, time_text
 from tracemark.importers.documents import each
 from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.head import Head
-from tracemark.importers.members import mapping, without_null
+from tracemark.importers.members import error_words, mapping, without_null
 from tracemark.importers.recovery import Entry
 from tracemark.importers.response_turn import is_summary
 from tracemark.importers.responses_items import add_items
@@ -74,7 +74,7 @@ MEMBERS = (
     ("`agent_ref.name`", "agent.name"),
     ("`tools` of the request", "agent.tool_definitions"),
     (
-        "`_ng_failure_class`, else `terminal_state`, else `error_kind`, else why the response is incomplete",
+        "`_ng_failure_class`, `terminal_state`, `error_kind`, else `incomplete_details` or `error` of the response",
         "outcome.termination",
     ),
     ("`usage` and `created_at` of a response with one reply", "the step's metrics and time"),
@@ -100,7 +100,7 @@ class NemoGymImporter(Importer):
     """Reads rollouts of NeMo Gym."""
 
     name = "nemo-gym"
-    version = "1"
+    version = "2"
     surest = 95
     shows = ("prompt_templates", "tool_bindings", "runtime")
 
@@ -270,7 +270,8 @@ def _outcome(rest: dict[str, Any], response: Mapping[str, Any], context: Context
     elif rest.get("mask_sample") is True or mapping(rest.get("instance_config")).get("mask_sample") is True:
         outcome |= {"status": "error", "rule": "mask_sample"}
     incomplete = mapping(response.get("incomplete_details")).get("reason")
-    for ended in (*map(rest.get, ("_ng_failure_class", "terminal_state", "error_kind")), incomplete):
+    said = (*map(rest.get, ("_ng_failure_class", "terminal_state", "error_kind")), incomplete)
+    for ended in (*said, error_words(response.get("error"))):
         if isinstance(ended, str) and ended:
             outcome["termination"] = ended
             break

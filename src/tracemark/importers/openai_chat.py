@@ -117,6 +117,7 @@ MEMBERS = (
     (f"the first of {_listed(_TOOLS)} that is a list of objects, else that in `kwargs`", "agent.tool_definitions"),
     (f"{_listed(openai_verdict.REWARDS)}", "outcome.reward"),
     (f"`error`, {_listed((*openai_verdict.VERDICTS, *openai_verdict.WORDS))}", "outcome.status"),
+    ("the words of `error`, its kind and message where it is an object; `timeout` as a verdict", "outcome.termination"),
     (
         "`response`, with `raw_response`, `timestamp` and `cost`; without it the first two are not read",
         "the last agent step, its time and metrics",
@@ -143,7 +144,7 @@ class ChatImporter(Importer):
     """Reads chat messages."""
 
     name = "openai-chat"
-    version = "3"
+    version = "4"
     surest = 80
     shows = ("prompt_templates", "tool_bindings", "runtime")
 

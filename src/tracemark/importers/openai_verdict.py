@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from tracemark import digest
 from tracemark.importers.base import REWARD_RULES, outcome_of_reward
+from tracemark.importers.members import error_words
 
 VERDICTS = ("success", "resolved", "passed", "is_correct")
 """Members that are true or false, or one of the two as a text."""
@@ -155,6 +156,8 @@ def _ended(
         written = record.pop(reward.name)
         if reward.value.__class__ is not written.__class__:
             repairs.append(f"{reward.name} written as text: read as a number")
+    if rule == "error" and (words := error_words(record["error"])) is not None:
+        outcome["termination"] = words
     if rule in (*VERDICTS, *WORDS):
         word = record.pop(rule)
         if isinstance(word, str) and word != status:

@@ -45,6 +45,7 @@ from tracemark.importers.conversation import Conversation
 from tracemark.importers.documents import each
 from tracemark.importers.finish import Draft, UnfitError, drafted
 from tracemark.importers.head import SPACE, Head
+from tracemark.importers.members import error_words
 from tracemark.model.atif import VERSION
 
 SUCCESS = (
@@ -59,6 +60,7 @@ MEMBERS = (
     ("`traj`", "steps"),
     ("`reward`", "outcome.reward"),
     ("`info.reward_info`", "outcome.checks"),
+    ("what `info.error` says in words", "outcome.termination"),
     ("what is left of `info`", "`extra.info`"),
     ("`messages_display`", "the one step of a demonstration"),
 )
@@ -71,7 +73,7 @@ class TauBenchImporter(Importer):
     """Reads results of τ-bench v1."""
 
     name = "tau-bench"
-    version = "1"
+    version = "2"
     surest = 95
     shows = ("prompt_templates",)
 
@@ -152,6 +154,8 @@ def _outcome(rest: dict[str, Any], success_reward: float) -> dict[str, Any]:
     if isinstance(info, dict):
         if info.get("error"):
             outcome |= {"status": "error", "rule": "info.error"}
+            if (words := error_words(info["error"])) is not None:
+                outcome["termination"] = words
         if info.get("reward_info") is not None:
             rest["info"] = {name: member for name, member in info.items() if name != "reward_info"}
             outcome["checks"] = info["reward_info"]

@@ -78,7 +78,10 @@ MEMBERS = (
         "agent.tool_definitions",
     ),
     ("`metrics` and any other number of a row; `rewards` and `metrics` of a trace", "outcome.checks"),
-    ("`stop_condition`", "outcome.termination"),
+    (
+        "`stop_condition`; where it says nothing, or only that an error ended the run, what that says",
+        "outcome.termination",
+    ),
     ("`token_usage`", "final_metrics"),
     ("`id` of a trace, with the number of the branch where it has several", "session_id; trajectory_id"),
 )
@@ -94,7 +97,7 @@ class VerifiersImporter(Importer):
     """Reads rollouts of verifiers."""
 
     name = "verifiers"
-    version = "1"
+    version = "2"
     surest = 95
     shows = ("prompt_templates", "tool_bindings", "runtime")
 

@@ -10,8 +10,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from tracemark.importers.members import error_words
 from tracemark.importers.rewards import rewarded
 from tracemark.importers.usage import is_number
+
+_ERRORS = ("has_error", "error")
+"""Conditions that say that an error stopped a run, and not which."""
 
 
 def take(rest: dict[str, Any], episode: Mapping[str, Any], success_reward: float) -> tuple[dict[str, Any], str | None]:
@@ -28,12 +32,25 @@ def take(rest: dict[str, Any], episode: Mapping[str, Any], success_reward: float
         outcome |= {"status": "error", "rule": "errors"}
     elif rest.get("ok") is False:
         outcome |= {"status": "error", "rule": "ok"}
-    if isinstance(rest.get("stop_condition"), str):
-        outcome["termination"] = rest.pop("stop_condition")
+    ended = stopped(rest, rest.get("errors") or episode.get("errors") if outcome.get("rule") == "errors" else None)
+    if ended is not None:
+        outcome["termination"] = ended
     checks = {name: rest.pop(name) for name in ("rewards", "metrics") if rest.get(name)}
     if checks:
         outcome["checks"] = checks
     return outcome, doubt
+
+
+def stopped(rest: dict[str, Any], error: Any) -> str | None:
+    """Return why a run stopped: its `stop_condition`, which is taken out, or what the error says that it only names.
+
+    Args:
+        rest: the members of the record, altered in place.
+        error: what the record says of errors that ended the run.
+    """
+    condition = rest.pop("stop_condition") if isinstance(rest.get("stop_condition"), str) else None
+    words = error_words(error) if condition in (None, "", *_ERRORS) else None
+    return ": ".join(said for said in (condition, words) if said) or condition
 
 
 def _total(rewards: Any) -> float | None:

@@ -18,6 +18,7 @@ from tracemark.importers.finish import Draft, UnfitError
 from tracemark.importers.members import mapping, object_in
 from tracemark.importers.rewards import rewarded_in
 from tracemark.importers.stated import names_model
+from tracemark.importers.verifiers_outcome import stopped
 from tracemark.model.atif import VERSION
 
 RESULTS, METADATA = "results.jsonl", "metadata.json"
@@ -53,8 +54,9 @@ def draft(document: Document, context: Context) -> Draft:
         rest.pop("reward", None)
     if rest.get("error"):
         outcome |= {"status": "error", "rule": "error"}
-    if isinstance(rest.get("stop_condition"), str):
-        outcome["termination"] = rest.pop("stop_condition")
+    ended = stopped(rest, rest.get("error"))
+    if ended is not None:
+        outcome["termination"] = ended
     checks = _checks(rest)
     if checks:
         outcome["checks"] = checks
