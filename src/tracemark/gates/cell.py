@@ -211,8 +211,7 @@ class Cell:
         return tuple(
             one
             for one in self.retracted
-            if one.status in SCORED
-            and ((one.task, one.number) in numbers or counted[one.task] >= wanted)
+            if one.status in SCORED and ((one.task, one.number) in numbers or counted[one.task] >= wanted)
         )
 
     @property
