@@ -133,9 +133,10 @@ def _let_through(
     return {
         name
         for task, domain in known
-        if not for_evaluation(task, domain, evaluation)
         for name in [qualified(task, domain) or ""]
         if any(_folded(ending) in ids for ending in _endings(name)) or (not domain and _folded(name) in ends)
+        # asked last, as few are nearly one
+        if not for_evaluation(task, domain, evaluation)
     }
 
 
