@@ -27,9 +27,11 @@ from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failure_job import FailureJob, routed
 from tracemark.acts.failure_terms import Asking
 from tracemark.acts.ingest import IngestOptions, ingest
+from tracemark.failures.command_line import code_counts
 from tracemark.failures.conditions import UNMATCHED, shipped
 from tracemark.failures.error_line import error_in
 from tracemark.failures.family import script_of
+from tracemark.failures.program import counting
 from tracemark.failures.route import Routing
 from tracemark.failures.unwrap import unwrap
 from tracemark.store.selection import Selection
@@ -57,10 +59,10 @@ _UNCODED = """\
 
 ## Without exit codes
 
-Where a command line's exit code was recorded, what the text alone tells can be checked against it. Of {calls} calls
-with a code {failed} failed by it. With the code taken away the router sees {seen} of these, and takes {false} of the
-{well} others for failures. Its wordings were written with these traces at hand; those of other programs it knows less
-well.
+Where the exit code of a command line's own program was recorded, what the text alone tells can be checked against it.
+Of {calls} calls with a code {failed} failed by it. With the code taken away the router sees {seen} of these, and takes
+{false} of the {well} others for failures. Its wordings were written with these traces at hand; those of other programs
+it knows less well.
 """
 _AGREEMENT = """\
 
@@ -227,7 +229,10 @@ def _uncoded(steps: list[dict[str, Any]]) -> Counter[tuple[bool, bool]]:
         for result in (step.get("observation") or {}).get("results", ()):
             call, text = calls.get(result.get("source_call_id")), result.get("content")
             script = None if call is None else script_of(call["function_name"], call.get("arguments") or {})
-            if script is None or not isinstance(text, str) or (printed := unwrap(text)).code is None:
+            place = None if script is None else counting(script)
+            if script is None or place is None or not isinstance(text, str) or not code_counts(script, place):
+                continue
+            if (printed := unwrap(text)).code is None:
                 continue
             said = (error_in(text, result.get("extra"), script), error_in(printed.text, None, script))
             counts[said[0].error is not None, said[1].error is not None] += 1

@@ -67,6 +67,7 @@ _ENDS_FORMS = (
     r"(?:[^\n:]{1,80}: )?line \d+: +\d+ (?:Segmentation fault|Aborted|Bus error|Killed)\b[^\n]{0,300}",
     # compilers, builds and linters
     r"error: (?:could not compile |aborting due to |test failed, to rerun |process didn't exit success)[^\n]*",
+    r"error: command '[^'\n]{1,300}' failed with exit (?:code|status) [1-9]\d*|compilation terminated\.",
     r"[1-9]\d* errors? generated\.|ninja: build stopped: [^\n]{1,100}|configure: error: [^\n]+",
     r"g?make(?:\[\d+\])?: (?:Target [^\n]{1,200} not remade because of errors\.|\*\*\* [^\n]+)",
     r"-- Configuring incomplete, errors occurred!|webpack [\d.]+ compiled with [1-9]\d* errors?(?: [^\n]{1,40})?",
