@@ -112,6 +112,6 @@ def test_the_log_of_all_of_them_can_be_written(routed: list[Routed]) -> None:
     for cluster in clusters:
         value = cluster_value(cluster, clusters, [examples[trace] for trace in cluster.representatives])
         assert to_json(value).isascii()
-    text = overview("all", clusters, counts)
+    text = overview("all", clusters, counts, {})
     assert all(letter == "\n" or letter.isprintable() for letter in text)
     assert sum(cluster.traces for cluster in clusters) == len(rows) == sum(counts.values())
