@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tracemark.acts import audit, decisions, harnesses, traces
+from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.traces import TraceFilter
 from tracemark.errors import IntegrityError, NoStoreError, UnknownNameError, UsageError
 
@@ -39,6 +40,29 @@ def test_a_row_says_what_a_trace_is(shop: Shop) -> None:
         "source": "more.jsonl",
         "flags": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("task", "runs"),
+    [
+        ("x-1", [("x-1", "ops"), ("x-1", "desk"), ("x-1", None)]),
+        ("ops/x-1", [("x-1", "ops"), ("x-1", None)]),
+        ("desk/x-1", [("x-1", "desk"), ("x-1", None)]),
+        ("ops/x-2", []),
+        ("other/x-3", []),
+        ("ops/x-3", [("x-3", "ops")]),
+        ("ops", []),
+    ],
+)
+def test_a_task_is_chosen_by_its_name_or_with_its_domain(shop: Shop, task: str, runs: list[Any]) -> None:
+    of = [("x-1", "ops"), ("x-1", "desk"), ("x-1", None), ("x-3", "ops")]
+    shop.ingest([document(name, said=f"Of {domain}.", **({"domain": domain} if domain else {})) for name, domain in of])
+    corpus = Corpus(shop.root)
+    with open_store(shop.root) as store:
+        selection, _ = traces.selected(corpus, store, TraceFilter(task=task))
+        found = [(state.row.task, state.row.domain) for state in store.select(selection, corpus.store_decisions)]
+    assert sorted(found, key=str) == sorted(runs, key=str)
+    assert len(listed(shop, task=task)) == len(runs)
 
 
 def test_traces_are_chosen_by_harness_status_and_task(shop: Shop) -> None:

@@ -21,7 +21,7 @@ def test_nothing_in_a_selection_matters_unless_it_is_said(make) -> None:
         (Selection(fingerprints=frozenset({make.fingerprint("a")})), Selection(fingerprints=frozenset({None}))),
         (Selection(statuses=frozenset({"success"})), Selection(statuses=frozenset({"failure"}))),
         (Selection(tasks=frozenset({"t-1"})), Selection(tasks=frozenset())),
-        (Selection(domains=frozenset({None})), Selection(domains=frozenset({"desk"}))),
+        (Selection(named=frozenset({("t-1", None)})), Selection(named=frozenset({("t-1", "desk")}))),
         (Selection(formats=frozenset({"atif"})), Selection(formats=frozenset({"other"}))),
         (Selection(traces=frozenset({one.trace_id})), Selection(traces=frozenset({"0" * 64}))),
     ):

@@ -16,6 +16,7 @@ from tracemark.acts.observed import groups, members
 from tracemark.acts.provenance import declared_name, labels_of, observed_digests, standing
 from tracemark.acts.pulled import not_pulled, resolve
 from tracemark.errors import IntegrityError, UsageError
+from tracemark.exporters.evaluation import for_evaluation
 from tracemark.findings import Finding, Report, finding
 from tracemark.harness.names import NO_HARNESS
 from tracemark.harness.observed import PREFIX
@@ -42,7 +43,7 @@ class TraceFilter:
     status: str | None = None
     """`success`, `failure`, `error` or `unknown`."""
     task: str | None = None
-    """The task."""
+    """The task, by its name or as `DOMAIN/TASK`: all that this would mean as an id of the evaluation set."""
     limit: int | None = None
     """At most this many."""
 
@@ -144,10 +145,10 @@ def selected(corpus: Corpus, store: Store, wanted: TraceFilter) -> tuple[Selecti
     if wanted.harness is not None and wanted.harness.startswith(PREFIX):
         found = groups(corpus, store)
         members_of = (one.hex() for one in members(corpus, store, found, found.named(wanted.harness)))
-        return replace(_selection(wanted, None), traces=frozenset(members_of)), []
+        return replace(_selection(store, wanted, None), traces=frozenset(members_of)), []
     chosen = corpus.resolve(wanted.harness) if wanted.harness not in (None, NO_HARNESS) else None
     shared = corpus.namesakes(wanted.harness, chosen) if wanted.harness and chosen else []
-    return _selection(wanted, chosen), shared
+    return _selection(store, wanted, chosen), shared
 
 
 def list_(root: Path, wanted: TraceFilter) -> TraceList:
@@ -268,7 +269,7 @@ def _findings(corpus: Corpus, store: Store) -> tuple[Finding, ...]:
     return (*not_pulled(corpus), *store.findings)
 
 
-def _selection(wanted: TraceFilter, chosen: Harness | None) -> Selection:
+def _selection(store: Store, wanted: TraceFilter, chosen: Harness | None) -> Selection:
     """Return what is wanted; `chosen` is the harness that the filter names, None where it names none."""
     if wanted.status is not None and wanted.status not in STATUSES:
         raise UsageError(f"{wanted.status!r} is no status", hint="one of: " + ", ".join(STATUSES))
@@ -277,12 +278,13 @@ def _selection(wanted: TraceFilter, chosen: Harness | None) -> Selection:
         fingerprints = frozenset({None})
     elif chosen is not None:
         fingerprints = frozenset({chosen.fingerprint})
-    return Selection(
-        fingerprints=fingerprints,
-        statuses=frozenset({wanted.status}) if wanted.status is not None else None,
-        tasks=frozenset({wanted.task}) if wanted.task is not None else None,
-        superseded=True,
-    )
+    statuses = frozenset({wanted.status}) if wanted.status is not None else None
+    selection = Selection(fingerprints=fingerprints, statuses=statuses, superseded=True)
+    if wanted.task is None:
+        return selection
+    asked = frozenset({wanted.task})
+    meant = frozenset((task, domain) for task, domain in store.tasks() if task and for_evaluation(task, domain, asked))
+    return replace(selection, tasks=frozenset(task for task, _ in meant), named=meant)
 
 
 def _rows(corpus: Corpus, store: Store, states: Iterable[State]) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ _OPTIONS: dict[str, Any] = {
     "status": Annotated[
         str | None, typer.Option("--status", metavar="STATUS", help="success, failure, error or unknown.")
     ],
-    "task": Annotated[str | None, typer.Option("--task", metavar="TASK", help="Only runs of this task.")],
+    "task": Annotated[str | None, typer.Option("--task", metavar="[DOMAIN/]TASK", help="Only runs of this task.")],
     "limit": LimitOption,
 }
 

@@ -95,8 +95,8 @@ class Selection:
     """Present statuses."""
     tasks: frozenset[str] | None = None
     """Tasks."""
-    domains: frozenset[str] | None = None
-    """Domains."""
+    named: frozenset[tuple[str | None, str | None]] | None = None
+    """Tasks, each with its domain, or None where it has none."""
     formats: frozenset[str] | None = None
     """Source formats."""
     traces: frozenset[str] | None = None
@@ -113,7 +113,7 @@ class Selection:
             (self.fingerprints is None or row.fingerprint in self.fingerprints)
             and (self.statuses is None or row.status in self.statuses)
             and (self.tasks is None or row.task in self.tasks)
-            and (self.domains is None or row.domain in self.domains)
+            and (self.named is None or (row.task, row.domain) in self.named)
             and (self.formats is None or row.format in self.formats)
             and (self.traces is None or state.trace_id in self.traces)
             and (self.superseded or not state.superseded_by)
