@@ -91,3 +91,23 @@ def test_the_log_marks_what_is_in_force() -> None:
     stream = StringIO()
     table_log([{**row, "in_force": True}, {**row, "in_force": False}], stream)
     assert stream.getvalue().count("accept *") == 1
+
+
+def logged(**changes: Any) -> dict[str, Any]:
+    row = {"entry": "e" * 64, "time": "2026-01-31T12:00:03Z", "kind": "install", "reason": "x" * 80, "in_force": True}
+    what = "desk_c (tm1:dcdcb10bd281); desk_a (tm1:831446b3c3e2) stays"
+    return {**row, "half": "harness", "what": what, "measured": {"w": 5, "l": 0, "n": 8}, **changes}
+
+
+def test_a_log_that_goes_into_a_pipe_has_a_line_per_decision_that_fits() -> None:
+    evidence = {"report": "at hand, and its digest is the one named", "traces": "32 of 32 stored"}
+    rows = [logged(evidence=evidence), logged(kind="roll-back", half="harness and model", measured=None)]
+    stream = StringIO()
+    table_log(rows, stream)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= 120
+    assert lines[0].split() == ["entry", "time", "kind", "half", "what", "measured", "reason"]
+    assert lines[1].startswith(f"{'e' * 12}  2026-01-31T12:00:03Z  install *")
+    assert "5 up, 0 down of 8" in lines[1]
+    assert "  both  " in lines[2]

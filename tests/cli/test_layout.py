@@ -62,6 +62,15 @@ def test_a_terminal_too_narrow_for_the_table_gets_a_block_per_row(monkeypatch: p
     assert text == f"task    {name}\nstatus  success\n\ntask    {name}\nstatus  failure\n"
 
 
+def test_the_head_of_a_column_is_neither_cut_nor_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    row: dict[str, object] = {"name": "desk-commented", "source": "harness_versions/desk-commented", "successes": 9}
+    for columns in range(40, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        text = rows_as_text([{**row, "accepted": True}], Terminal())
+        assert "successes" in text
+        assert "accepted" in text
+
+
 def test_a_line_break_in_one_row_leaves_the_table_a_table() -> None:
     text = rows_as_text([{"task": "a\nb", "status": "success"}, {"task": "t-2", "status": "failure"}])
     assert text == "task  status\na\\nb  success\nt-2   failure\n"

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from tracemark.acts.failure_log import ClusterShown, FailureList, TraceRouted
+from tracemark.cli.fitted import COLUMNS
 from tracemark.cli.layout import brief, cell, label, write_padded, write_report
 from tracemark.cli.text import cut, width
-from tracemark.cli.trace_table import COLUMNS
 from tracemark.findings import Report
 from tracemark.hidden import visible_block
 from tracemark.words import numbered

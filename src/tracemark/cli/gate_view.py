@@ -7,7 +7,8 @@ from typing import Any, TextIO
 
 from tracemark.acts.gating import AttributeAnswer, GateAnswer
 from tracemark.acts.installing import InstallAnswer
-from tracemark.cli.layout import write_rows
+from tracemark.cli.fitted import Fit, write_fitted
+from tracemark.cli.layout import label, write_rows
 from tracemark.findings import Report
 from tracemark.hidden import visible
 
@@ -19,6 +20,10 @@ _DECIDED = {
     ("install", True): "would be installed; nothing was written to the ledger or params.yaml",
     ("reject", True): "would be rejected; nothing was written to the ledger or params.yaml",
 }
+
+_HALVES = {"harness and model": "both"}
+"""What is said in fewer words of the halves of a pair where a row is a line."""
+_FIT = Fit(least={"what": 24, "reason": 16}, left_out=("traces", "report", "half", "measured", "time"))
 
 
 def view_gate(report: Report, stream: TextIO) -> None:
@@ -44,8 +49,18 @@ def view_gate(report: Report, stream: TextIO) -> None:
 
 
 def table_log(rows: Sequence[Any], stream: TextIO) -> None:
-    """Write the decisions about the pair as a table, each with what it is about and how its evidence stands."""
-    write_rows([_logged(row) for row in rows], stream)
+    """Write the decisions about the pair as a table, each with what it is about and how its evidence stands.
+
+    A terminal has every text whole; elsewhere each decision is a line, and texts are cut to it.
+    """
+    shown = [_logged(row) for row in rows]
+    if stream.isatty():
+        write_rows(shown, stream)
+        return
+    for row in shown:
+        row["half"] = _HALVES.get(row["half"], row["half"])
+    columns = {name: [label(name), *(visible(row[name]) for row in shown)] for name in shown[0]}
+    write_fitted({name: texts for name, texts in columns.items() if any(texts[1:])}, _FIT, stream)
 
 
 def _logged(row: dict[str, Any]) -> dict[str, Any]:

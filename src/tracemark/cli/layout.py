@@ -58,7 +58,7 @@ def write_rows(rows: Sequence[Row], stream: TextIO) -> None:
     header = [label(name) for name in columns]
     if not stream.isatty():
         write_padded([header, *cells], stream)
-    elif _fits(cells):
+    elif _fits([header, *cells]):
         _write_rich(header, cells, stream)
     else:
         _write_blocks(rows, stream)
@@ -199,7 +199,7 @@ def _write_rich(header: Sequence[str], cells: Sequence[Sequence[str]], stream: T
 
     table = Table(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="bold")
     for name, column in zip(header, zip(*cells, strict=True), strict=True):
-        table.add_column(Text(name), overflow="fold", min_width=_least(column))
+        table.add_column(Text(name), overflow="fold", min_width=_least([name, *column]))
     for row in cells:
         table.add_row(*map(Text, row))
     Console(file=stream, width=_columns(), highlight=False).print(table)
