@@ -10,7 +10,7 @@ from tracemark.acts import gating
 from tracemark.errors import IntegrityError, NotPulledError
 from tracemark.findings import Report
 
-from .evaluated import Bench
+from .evaluated import TASKS, Bench
 from .test_pinned import pin, segments
 
 GATES: dict[str, Callable[[Bench], Report]] = {
@@ -57,9 +57,15 @@ def test_an_export_of_which_it_is_not_known_whether_it_leaks_is_told_of(bench: B
     assert told == ["exports/other"]
 
 
-def test_what_each_half_brings_is_told_on_the_frozen_set_alone(bench: Bench) -> None:
-    bench.tasks("e-0", "e-1")
+@pytest.mark.parametrize(
+    ("tasks", "attempts", "said"), [(TASKS[:2], 2, "not the one of 8 tasks"), (TASKS, 1, "was frozen with 2")]
+)
+def test_what_each_half_brings_is_told_on_the_frozen_set_alone(
+    bench: Bench, tasks: list[str], attempts: int, said: str
+) -> None:
+    bench.tasks(*tasks, attempts=attempts)
     answer = GATES["attribute"](bench)
     assert answer.exit_code == 40
     assert isinstance(answer, gating.AttributeAnswer)
-    assert "evaluation-changed" in [refusal["reason"] for refusal in answer.report["refusals"]]
+    changed = [one["message"] for one in answer.report["refusals"] if one["reason"] == "evaluation-changed"]
+    assert any(said in message for message in changed)

@@ -124,6 +124,20 @@ def test_a_rejection_whose_candidate_was_accepted_since_is_decided_anew(bench: B
     assert rejected(Corpus(bench.root)) == ([bench.fingerprint("desk_c")] if half == "harness" else [])
 
 
+def test_a_candidate_that_is_rejected_by_another_report_is_decided_anew(bench: Bench) -> None:
+    first = bench.install("desk_c")
+    bench.set(("cost_not_above: false", "cost_not_above: true"))
+    second = bench.install("desk_c")
+    assert (second.decision, second.new_entry) == ("reject", True)
+    assert second.digest != first.digest
+
+
+def test_how_many_traces_had_installed_the_incumbent_is_in_the_evidence(bench: Bench) -> None:
+    bench.install()
+    assert bench.install("desk_a").decision == "reject"
+    assert [(entry.decision.evidence or {})["reused"] for entry in entries(bench)[-2:]] == [0, 16]
+
+
 def test_a_refused_comparison_decides_nothing(bench: Bench) -> None:
     bench.tasks("e-0")
     before = files(bench)
