@@ -44,16 +44,16 @@ def test_what_the_rows_after_are_made_of_is_told() -> None:
     numbers = {"planned_tasks": 0, "planned_runs": 0, "unplanned": None, "minimum": 1}
     other = Consequences(successes_before=69, successes_after=81, kept=0, rows_before=44, rows_after=50, **numbers)
     assert other.words()[0] == (
-        "training set: of 69 successes that an export could take under the old pair it can take none under the new, "
-        "and 81 that it could not; an export would hold 50 rows, 44 before"
+        "training set: of 69 successes that an export could take under the old pair it can take none under the new "
+        "one, and 81 others; an export would hold 50 rows, 44 before"
     )
     same = Consequences(successes_before=3, successes_after=3, kept=3, rows_before=3, rows_after=3, **numbers)
     assert same.words()[0] == (
-        "training set: of 3 successes that an export could take under the old pair it can take all under the new; "
+        "training set: of 3 successes that an export could take under the old pair it can take all under the new one; "
         "an export would hold 3 rows, 3 before"
     )
     some = replace(other, kept=68, successes_after=68, rows_after=1, planned_tasks=1, planned_runs=2)
-    assert "it can take 68 under the new; an export would hold 1 row, 44 before" in some.words()[0]
+    assert "it can take 68 under the new one; an export would hold 1 row, 44 before" in some.words()[0]
     assert some.words()[-1] == "tracemark plan lists 2 runs of 1 task to collect"
     new = replace(other, successes_before=0, rows_before=0)
     assert "an export can take 81 successes under the new pair, and could take none under the old;" in new.words()[0]

@@ -78,8 +78,8 @@ class Consequences:
             return f"an export can take {new} under the new pair, and could take none under the old"
         taken = "all" if self.kept == before else self.kept or "none"
         said = f"of {numbered(before, 'success')} that an export could take under the old pair it can take {taken}"
-        more = f", and {others} that it could not" if others else ""
-        return f"{said} under the new{more}"
+        more = f", and {numbered(others, 'other')}" if others else ""
+        return f"{said} under the new one{more}"
 
 
 def as_if(corpus: Corpus, pair: dict[str, Any]) -> Corpus:
