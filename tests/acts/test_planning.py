@@ -115,6 +115,9 @@ def test_successes_that_show_no_single_harness_are_told_where_they_are_given_up(
     report = made(accepted)
     assert report.given_up == ("t-0",)
     assert {"task": "t-1", "attempts": 2, "reason": "no success that an export takes"} in report.tasks
+    # a list with that reason is a plan as well
+    out = accepted.root / "reports" / "plan.jsonl"
+    assert made(accepted, out=out).tasks == made(accepted, out=out).tasks == report.tasks
     assert report.untaken == {"evidence": 6}
     assert str(report.findings[0].hint).startswith("change params.yaml: export.evidence unique leaves out 6, which")
     accepted.set(("evidence: unique", "evidence: claimed"))
