@@ -189,9 +189,9 @@ def page(found: dict[tuple[str, int], Trace], read_by_hand: list[Reading]) -> st
         ]
         lines.append(f"| {' | '.join(cells)} |\n")
     lines.append(_WHY)
-    others = [pair for pair, verdict in zip(compared, same, strict=True) if not all(verdict)]
-    lines += [f"- {_trace(one)}, routed as `{trace.routing.condition}`: {one.why}\n" for one, trace in others]
-    return "".join(lines if others else lines[:-1])
+    unlike = [pair for pair, verdict in zip(compared, same, strict=True) if not all(verdict)]
+    lines += [f"- {_trace(one)}, routed as `{trace.routing.condition}`: {one.why}\n" for one, trace in unlike]
+    return "".join(lines if unlike else lines[:-1])
 
 
 def _distribution(traces: list[Trace]) -> list[str]:
