@@ -112,8 +112,8 @@ COMMANDS: dict[str, Entry] = {
     "model accept": Entry("Make a model the accepted one.", _BOTH, None),
     "check": Entry("Check the corpus, changing nothing.", _STORE),
     "reindex": Entry("Rebuild the catalogue from the stored files.", _STORE),
-    "retract": Entry("Take a trace out of every later export.", _BOTH, "it is retracted already"),
-    "reinstate": Entry("Lift the retraction of a trace.", _BOTH, "it is not retracted"),
+    "retract": Entry("Take traces out of every later export.", _BOTH, "they are retracted already"),
+    "reinstate": Entry("Lift the retraction of traces.", _BOTH, "they are not retracted"),
     "stamp": Entry(
         "Decide under which harness traces count.", _BOTH, "they are settled so already, or one cannot be settled so"
     ),
