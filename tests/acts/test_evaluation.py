@@ -296,6 +296,13 @@ def test_a_candidate_whose_traces_are_settled_as_of_another_harness_or_none_was_
     assert cell(bench, "desk_c")[0].attempts == ()
 
 
+@pytest.mark.parametrize(("status", "more"), [("error", 0), ("unknown", 0), ("failure", 1)])
+def test_attempts_without_a_score_are_no_further_draw_of_a_candidate(bench: Bench, status: str, more: int) -> None:
+    before = bench.gate().report["candidates"]
+    bench.store("desk_c", [run("e-0", "desk_c", "m@1", number, status) for number in (2, 3)])
+    assert bench.gate().report["candidates"] == before + more
+
+
 def test_a_contested_try_that_is_settled_as_of_none_was_one_of_the_harness_stated_first(bench: Bench) -> None:
     made = [run("e-0", "desk_c", "m@3", 0, "failure")]
     bench.store("desk_c", made)

@@ -58,7 +58,8 @@ def test_an_export_of_which_it_is_not_known_whether_it_leaks_is_told_of(bench: B
 
 
 @pytest.mark.parametrize(
-    ("tasks", "attempts", "said"), [(TASKS[:2], 2, "not the one of 8 tasks"), (TASKS, 1, "was frozen with 2")]
+    ("tasks", "attempts", "said"),
+    [(TASKS[:2], 2, "not the one of 8 tasks"), (TASKS, 1, "was frozen with 2"), (TASKS, 3, "was frozen with 2")],
 )
 def test_what_each_half_brings_is_told_on_the_frozen_set_alone(
     bench: Bench, tasks: list[str], attempts: int, said: str

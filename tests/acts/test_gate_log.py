@@ -176,11 +176,12 @@ def test_a_policy_that_accepts_what_its_own_numbers_reject_is_broken_without_its
     assert "what a policy says does not follow from w, l and p" in message
 
 
-def test_a_p_that_does_not_follow_from_the_tasks_is_broken_without_its_report(bench: Bench) -> None:
+@pytest.mark.parametrize("of_it", [0.001, 0.912, 1 - 1e-6, 1 + 1e-6])
+def test_a_p_that_does_not_follow_from_the_tasks_is_broken_without_its_report(bench: Bench, of_it: float) -> None:
     bench.install("desk_c")
     lose_the_report(bench)
     measured = json.loads((bench.root / chain.NAME).read_text().splitlines()[-1])["evidence"]["measured"]
-    forge(bench, measured={**measured, "p": 0.001})
+    forge(bench, measured={**measured, "p": measured["p"] * of_it})
     (message,) = findings(bench, "evidence-broken")
     assert "its p does not follow from w and l" in message
 

@@ -506,10 +506,11 @@ def test_a_set_that_was_changed_since_is_refused(bench: Bench, capsys: pytest.Ca
     assert bench.gate().report["measured"]["n"] == 7
 
 
+@pytest.mark.parametrize("attempts", [1, 3])
 def test_other_attempts_than_the_set_was_frozen_with_are_refused(
-    bench: Bench, capsys: pytest.CaptureFixture[str]
+    bench: Bench, attempts: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench.tasks(*TASKS, attempts=1)
+    bench.tasks(*TASKS, attempts=attempts)
     assert "frozen with 2" in refusals(bench, capsys)["evaluation-changed"]["message"]
 
 
