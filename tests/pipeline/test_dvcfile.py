@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -165,12 +166,27 @@ def test_every_candidate_has_a_gate_whose_report_is_a_metric(tmp_path: Path) -> 
     found = {name: stage for name, stage in expanded(tmp_path).items() if name.startswith("gate-")}
     assert found.keys() == {"gate-harness@b", "gate-harness@tm1-0af0", "gate-model@org-m-step-2", "gate-plots"}
     assert found["gate-model@org-m-step-2"]["cmd"] == (
-        "tracemark gate model --candidate 'org/m@step 2' --out reports/gates/model-org-m-step-2.json || [ $? -eq 1 ]"
+        "tracemark gate model --candidate 'org/m@step 2' --out reports/gates/model-org-m-step-2.json"
+        " || exit $(($?==1?0:$?))"
     )
     reports = {name: outs(stage)[0] for name, stage in found.items() if name != "gate-plots"}
     assert len(set(reports.values())) == 3
     assert sorted(found["gate-plots"]["deps"]) == sorted(reports.values())
     assert all(stage["metrics"] == [{reports[name]: {"cache": False}}] for name, stage in found.items() if "@" in name)
+
+
+@pytest.mark.parametrize(("ended", "code"), [(0, 0), (1, 0), (2, 2), (40, 40), (130, 130)])
+def test_a_stage_ends_as_its_command_did_but_where_1_is_an_answer(tmp_path: Path, ended: int, code: int) -> None:
+    version(tmp_path, "a")
+    candidates(tmp_path, ["b"], ["m"])
+    stub = tmp_path / "bin" / "tracemark"
+    stub.parent.mkdir()
+    stub.write_text(f"#!/bin/sh\nexit {ended}\n")
+    stub.chmod(0o755)
+    found = expanded(tmp_path)
+    for name in ("ingest", "gate-harness@b", "gate-model@m"):
+        command = ["/bin/sh", "-c", found[name]["cmd"]]
+        assert subprocess.run(command, env={"PATH": str(stub.parent)}, check=False).returncode == code
 
 
 def test_candidates_that_look_alike_in_a_file_name_have_files_of_their_own(tmp_path: Path) -> None:

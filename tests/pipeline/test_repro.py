@@ -38,8 +38,8 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def run(self, *command: str, code: int = 0) -> str:
-        """Run a command there; return what it wrote to standard output."""
+    def run(self, *command: str, code: int = 0, errors: bool = False) -> str:
+        """Run a command there; return what it wrote to standard output, or to standard error."""
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
             "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}",
@@ -47,7 +47,7 @@ class Project:
         }
         done = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout
+        return done.stderr if errors else done.stdout
 
     def ask(self, *words: str, code: int = 0) -> Any:
         return json.loads(self.run("tracemark", *words, "--output", "json", code=code))
@@ -185,7 +185,8 @@ def test_a_comparison_that_is_refused_stops_the_pipeline_and_says_why(project: P
     params = project.root / "params.yaml"
     params.write_text(params.read_text().replace("  attempts: 4              # attempts at", "  attempts: 5   # at"))
     # as DVC ends when a stage fails
-    project.run("dvc", "repro", "gate-harness@desk-advised", code=255)
+    told = project.run("dvc", "repro", "gate-harness@desk-advised", code=255, errors=True)
+    assert "exited with 40" in told
     report = json.loads((project.root / "reports/gates/harness-desk-advised.json").read_text())
     assert report["verdict"] == "refused"
     assert "evaluation-changed" in {refusal["reason"] for refusal in report["refusals"]}

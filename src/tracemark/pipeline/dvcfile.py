@@ -60,6 +60,9 @@ GATES = "reports/gates"
 PLOTS = f"{GATES}/plots"
 """Where the data of the plots is written."""
 
+_ANSWERED = "|| exit $(($?==1?0:$?))"
+"""What follows a command of which 1 is an answer: it ends with 0 then, and otherwise as it ended."""
+
 
 def render(root: Path) -> str:
     """Return the text of `dvc.yaml` for the corpus at `root`, which need not exist yet.
@@ -149,7 +152,7 @@ def _ingest(root: Path, shared: list[str]) -> dict[str, Any]:
     return {
         # 1 says that some records were refused or contradict their harness: that is reported, and what was refused is
         # stored; it must not keep the rest of the inbox out of the pipeline for ever
-        "cmd": "tracemark ingest inbox || [ $? -eq 1 ]",
+        "cmd": f"tracemark ingest inbox {_ANSWERED}",
         "deps": ["inbox", VERSIONS, *shared, *([] if stated else [params.NAME])],
         **({"params": ["ingest"]} if stated else {}),
         "outs": [_kept(path) for path in STORE_FOLDERS],
@@ -217,7 +220,7 @@ def _gate(half: str, read: list[str]) -> dict[str, Any]:
     report = f"{GATES}/{half}-${{key}}.json"
     return {
         # 1 says that the candidate is rejected, which is an answer; a refusal stops the pipeline
-        "cmd": f"tracemark gate {half} --candidate ${{item}} --out {report} || [ $? -eq 1 ]",
+        "cmd": f"tracemark gate {half} --candidate ${{item}} --out {report} {_ANSWERED}",
         # a gate makes sure that no task of the evaluation set is in a training export
         "deps": [*read, "exports/sft", EXPORTED],
         "metrics": [{report: {"cache": False}}],
