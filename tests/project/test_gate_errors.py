@@ -64,7 +64,8 @@ def test_a_verdict_is_that_of_the_gate(simulation: ModuleType, number: int) -> N
             task: min(number, chance.choice([done, chance.randint(0, number)]) + lift * number)
             for task, done in before.items()
         }
-        found = compare(cell(before, number), cell(after, number, NEW), Terms(Half.HARNESS)).measured
+        terms = Terms(Half.HARNESS, attempts=number)
+        found = compare(cell(before, number), cell(after, number, NEW), terms).measured
         assert found is not None
         sides = ({task: Counts(number, done) for task, done in side.items()} for side in (before, after))
         verdict = simulation.judge(*sides, number)

@@ -160,7 +160,7 @@ DONE: dict[str, tuple[Callable[[Any, Path], None], str]] = {
 
 STORES_NOTHING = {"journal-open", "record-unfit", "format-unknown", "format-tie", "record-truncated", "record-not-json"}
 STORES_NOTHING |= {"own-export", "expanded-too-large", "record-too-large"}
-OF_NO_RECORD = {"snapshot-missing", "model-unevaluated"}
+OF_NO_RECORD = {"snapshot-missing", "model-unevaluated", "not-pinned"}
 
 
 def test_every_hint_to_ingest_is_followed_here() -> None:
