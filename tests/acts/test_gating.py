@@ -489,6 +489,12 @@ def test_verdicts_that_two_thresholds_made_of_rewards_are_not_compared(bench: Be
     assert found["reason"] == "graders-differ"
     assert found["message"].startswith("a reward of 0.5 was taken for a success and one of 0.5 for a failure")
     assert (len(found["traces"]), len(found["tasks"])) == (32, 8)
+    decisions.retract(bench.root, found["traces"], "judged by two thresholds", CLOCK)
+    again = [
+        run(task, "desk_a", name, n, "success", said="Again.") for task in TASKS for n in range(2) for name in "pq"
+    ]
+    bench.store("desk_a", again)
+    assert not any("reward" in one["message"] for one in gating.gate_model(bench.root, "p").report["refusals"])
 
 
 def test_rewards_on_either_side_of_a_threshold_are_compared(bench: Bench) -> None:

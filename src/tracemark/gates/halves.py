@@ -199,7 +199,10 @@ def _thresholds(cells: Cells) -> Iterator[Refusal]:
         f"{numbered(len(tasks_of(concerned)), 'task')} ({named(tasks_of(concerned))})"
     )
     traces = traces_of(concerned)
-    hint = f"ingest sources that state the verdicts of these ({digits(traces)}), or all of them into a new corpus"
+    hint = (
+        f"a stored verdict stands: retract these and make them again ({digits(traces)}), or ingest all runs of the set "
+        "into a new corpus"
+    )
     yield Refusal(Reason.GRADERS_DIFFER, message, hint, tasks_of(concerned), (), traces)
 
 
