@@ -631,6 +631,32 @@ def test_who_used_up_a_budget_failed_and_is_not_run_again(bench: Bench) -> None:
     assert (judged["measured"]["n"], judged["measured"]["attempts"]) == (8, 2)
 
 
+def test_who_used_up_a_budget_was_tried_whatever_became_of_the_run(bench: Bench) -> None:
+    made = runs("desk_a", "m@3", ALL)
+    for one in made[:4]:
+        one["extra"]["tracemark"]["outcome"] = {"status": "error", "termination": "max_steps (500)"}
+    bench.store("desk_a", made)
+    first = gating.gate_model(bench.root, "m@3").report
+    assert first["candidate"]["statuses"] == {"failure": 4, "success": 12}
+    with open_store(bench.root) as store:
+        errors = [one.trace_id for one in store.select(Selection(statuses=frozenset({"error"})))]
+    decisions.retract(bench.root, errors, "not liked", CLOCK)
+    bench.store("desk_a", [run(f"e-{n // 2}", "desk_a", "m@3", n % 2, "success", said=f"Again {n}.") for n in range(4)])
+    again = gating.gate_model(bench.root, "m@3")
+    assert again.report["candidates"] == first["candidates"] + 1
+    (told,) = (one for one in again.findings if one.code == "evaluation-replaced")
+    assert "4 attempts (4 failures)" in told.message
+
+
+def test_a_harness_that_was_never_run_makes_no_other_model_of_the_accepted_one(bench: Bench) -> None:
+    bench.evaluate("desk_a", "q", HALF)
+    accepted_pair.accept_model(bench.root, "q", "the base", CLOCK)
+    bench.evaluate("desk_a", "q@ft1", ALL)
+    report = gating.gate_harness(bench.root, "desk_b").report
+    assert [one["reason"] for one in report["refusals"]] == ["nothing-to-compare"]
+    assert len(report["incumbent"]["traces"]) == 16
+
+
 # --- numbers at the edge
 
 

@@ -10,7 +10,7 @@ from tests.failures.runs import Line, bash, call, line, says
 from tracemark.failures import route as module
 from tracemark.failures.conditions import conditions, shipped
 from tracemark.failures.events import Event
-from tracemark.failures.route import Routing, Span, exhausted, route
+from tracemark.failures.route import Routing, Span, route
 
 NOTHING: tuple[Any, ...] = (
     *("none", "None", " null ", "n/a", "no error", "No errors found.", "false", "0", "ok", "[]", "", "-"),
@@ -482,26 +482,3 @@ def test_of_a_long_line_the_beginning_and_the_end_are_shown() -> None:
     assert len(seen.text) == 1_000
     assert seen.text.startswith("Error: x")
     assert seen.text.endswith(" timed out")
-
-
-@pytest.mark.parametrize(
-    "termination",
-    [
-        "max_steps", "MaxTurnsExceeded", "LimitsExceeded", "context_length_exceeded", "exit_cost", "token", "length",
-        "message limit", "maximum steps reached", "cost limit exceeded", "prompt is too long",
-    ],
-)  # fmt: skip
-def test_a_budget_of_the_runs_own_is_told_from_what_others_use_up(termination: str) -> None:
-    assert exhausted(termination)
-    assert not exhausted(f"{termination}: request timed out")
-
-
-@pytest.mark.parametrize(
-    "termination",
-    [
-        None, "", "completed", "RateLimitError: 429", "rate limit exceeded", "time limit exceeded", "ReadTimeout",
-        "agent_timeout", "max_time", "working", "Connection error", "quota exceeded", "sandbox_error: no space left",
-    ],
-)  # fmt: skip
-def test_time_and_what_others_use_up_is_no_budget_of_the_runs_own(termination: str | None) -> None:
-    assert not exhausted(termination)

@@ -21,7 +21,7 @@ from tracemark import digest
 from tracemark.errors import IntegrityError
 from tracemark.exporters.evaluation import qualified
 from tracemark.exporters.head import head_in, require_same
-from tracemark.failures.route import exhausted
+from tracemark.failures.budget import exhausted
 from tracemark.gates.cell import Attempt, Model, Shown
 from tracemark.importers.base import REWARD_RULES
 from tracemark.store.row import storable, trajectory_of

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tracemark.acts.attempts import attempts_of
 from tracemark.acts.corpus import Corpus
+from tracemark.errors import IntegrityError
 from tracemark.exporters.evaluation import for_evaluation, qualified
 from tracemark.findings import Finding, finding
 from tracemark.gates.cell import (
@@ -174,25 +176,28 @@ class Evaluations:
         pair = Pair(fingerprint, model.claimed or claimed(model.label, attempts))
         counted_now = {one.trace for one in attempts}
         installed = (one for one in made if one.trace in self.used and one.trace not in counted_now)
-        cell = Cell.of(pair, attempts, components, map(_retracted, gone), installed)
+        cell = Cell.of(pair, attempts, components, map(self._retracted, gone), installed)
         self._note_replaced(cell, f"{self._corpus.name_of(fingerprint) or fingerprint} with {model.label}")
         return cell
 
     def meant(self, model: AskedModel, harnesses: Collection[str], other: str | None = None) -> AskedModel:
         """Return a model as it is meant in a comparison: each trace is of the more specific claim.
 
-        A name alone means whatever revision traces name. Where traces of each harness name no revision it means these
-        alone: else a model without a revision, which is one that was not trained further, could not be evaluated any
-        more once something that became of it was. Beside a revision of that name it does not mean that one, and traces
-        of any harness do.
+        A name alone means whatever revision traces name. Where traces of each harness that was run with it name none,
+        it means these alone: else a model without a revision, which is one that was not trained further, could not be
+        evaluated any more once something that became of it was. Beside a revision of that name it does not mean that
+        one, and traces of any harness do.
 
         Args:
             model: the model.
             harnesses: those under which it is compared.
             other: the label of the model that it is compared with; None when all cells are of one model.
         """
-        unrevised = [s.row for s in self.states if s.row.model_label == model.label and why_left_out(s) is None]
-        plain = all(any(self._belongs(row, harness) for row in unrevised) for harness in harnesses)
+        named = [one.row for one in self.states if one.row.model == model.label and why_left_out(one) is None]
+        unrevised = [row for row in named if row.model_label == model.label]
+        # one that was not run yet with any of them says nothing
+        run = [harness for harness in harnesses if any(self._belongs(row, harness) for row in named)]
+        plain = bool(run) and all(any(self._belongs(row, harness) for row in unrevised) for harness in run)
         if other is not None and other.startswith(f"{model.label}@"):
             plain = bool(unrevised)
         return model._replace(beside=other, plain=plain)
@@ -232,7 +237,7 @@ class Evaluations:
                 if known[one] == incumbent and model.means(row):
                     continue
                 scored = pairs.setdefault((known[one], row.model, row.revision), Counter())
-                scored[str(qualified(row.task, row.domain))] += row.status in SCORED
+                scored[str(qualified(row.task, row.domain))] += self._status(state) in SCORED
         return sum(draws(scored, self._corpus.params.evaluation_attempts) for scored in pairs.values())
 
     @cached_property
@@ -272,6 +277,23 @@ class Evaluations:
         for state in chosen:
             one = self._known[state.trace_id]
             yield one._replace(fingerprint=same.get(one.fingerprint or "", one.fingerprint))
+
+    def _retracted(self, state: State) -> Attempt:
+        """Return a retracted trace as an attempt: its task, its number and its status."""
+        row = state.row
+        task, number = str(qualified(row.task, row.domain)), None if row.attempt == "" else row.attempt
+        return Attempt(state.trace_id, task, number, self._status(state))
+
+    def _status(self, state: State) -> str:
+        """Return the status with which a run counts, be it retracted: of an error the words of its end decide.
+
+        What cannot be read any more, as retracted runs need not be, says no more than the catalogue does.
+        """
+        if state.row.status != "error":
+            return state.row.status
+        with suppress(IntegrityError, OSError):
+            return next(self._attempts([state], "")).status
+        return "error"
 
     def _note_shown(self, made: Iterable[Attempt], fingerprint: str, model: AskedModel) -> None:
         """Note the attempts whose steps name another model than was recorded; who is right, nobody here can tell."""
@@ -321,13 +343,6 @@ def _own(attempts: tuple[Attempt, ...], made_under: Mapping[str, str | None], fi
     if fingerprint not in (made_under[one.trace] for one in attempts):
         return attempts
     return tuple(one for one in attempts if made_under[one.trace] in (fingerprint, None))
-
-
-def _retracted(state: State) -> Attempt:
-    """Return a retracted trace as an attempt, as far as the catalogue knows it: its bytes need not be at hand."""
-    row = state.row
-    task, number = str(qualified(row.task, row.domain)), None if row.attempt == "" else row.attempt
-    return Attempt(state.trace_id, task, number, row.status)
 
 
 def why_left_out(state: State) -> str | None:

@@ -153,8 +153,6 @@ _REPAIRS = (Destination.ENVIRONMENT_REPAIR, Destination.BENCHMARK_REPAIR, Destin
 _FAILURES = ("none", "recovered", "unrecovered")
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
 _HEADER = re.compile(r"\s*\[\[\s*condition\s*\]\]")
-BUDGET = "budget-exhausted"
-"""The shipped condition of runs that stopped at the end of a budget."""
 UNMATCHED = "unmatched"
 """The condition of a trace that none holds for; no condition may have this name."""
 

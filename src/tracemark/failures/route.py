@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from tracemark.errors import ParamsError
 from tracemark.failures.conditions import (
-    BUDGET,
     NOBODYS,
     QUARANTINE_BELOW,
     UNMATCHED,
@@ -26,7 +25,6 @@ from tracemark.failures.conditions import (
     Destination,
     Question,
     Side,
-    shipped,
 )
 from tracemark.failures.events import Event, Story, read
 from tracemark.failures.mask import mask
@@ -52,12 +50,6 @@ _GRADERS_OWN = (
 )
 _ANYBODYS = ("error", "exception", "traceback", "exception_info")
 _NOTHING = re.compile(EMPTY)
-_NOT_ITS_OWN = re.compile(
-    r"\btimed?\b|time[ -]?out|\b(?:429|5\d\d)\b"
-    r"|\b(?:working|operator|custom|user|rate|quota|throttl\w+|network|connection|http)\b",
-    re.IGNORECASE,
-)
-"""Words of budgets that others use up as well as the agent does."""
 # what a test asserts is its verdict
 _BROKE = re.compile(
     r"(?<!assertion)(?<!assertion )(?:error|exception|timeout)\b|\btimed out\b|\b(?:crashed|raised)\b", re.IGNORECASE
@@ -143,19 +135,6 @@ def route(line: Mapping[str, Any], conditions: Conditions) -> Routing:
                 masked,
             )
     return Routing(UNMATCHED, Side.AMBIGUOUS.value, 0.0, Destination.QUARANTINE.value, failure, spans, symptoms, masked)
-
-
-def exhausted(termination: str | None) -> bool:
-    """Return whether a run is said to have stopped at a budget of its own: of steps, tokens, calls or money.
-
-    Time is none of these, and neither is a provider's rate limit: those a slow machine or other users exhaust as well.
-
-    Args:
-        termination: how the run stopped, as it was written; None when nobody says.
-    """
-    budget = next(one for one in shipped().ordered if one.name == BUDGET)
-    said = _terminations(termination or "")
-    return _matches(budget, budget.patterns, *said) and not any(_NOT_ITS_OWN.search(text) for text in said)
 
 
 def failures_of(events: Sequence[Event]) -> tuple[int | None, tuple[int, ...]]:
