@@ -292,8 +292,9 @@ def _other_pair(entry: Entry, report: GateReport | None, pair: AcceptedPair) -> 
             yield f"no {half} was accepted when it was decided, so there was none to judge it against"
         elif judged is not None and (differs := _unfit(half, judged, accepted[half])):
             yield f"it was judged against another {half} than the accepted one: {differs}"
-    # a harness may be judged with any model where none is accepted
-    free = other == "model" and accepted[other] is None
+    # a harness may be judged with any model where none is accepted; of rejections with another model than the accepted
+    # one none is entered any more, but a ledger may hold some
+    free = other == "model" and (accepted[other] is None or not installs)
     if other not in undecided and not free:
         if accepted[other] is None:
             yield f"no {other} was accepted when it was decided"
