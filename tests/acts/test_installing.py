@@ -180,7 +180,11 @@ def test_whoever_installs_what_the_pipeline_judges_is_told_to_take_it_out(bench:
 
 def test_whoever_installs_is_told_which_candidates_then_stop_the_pipeline(bench: Bench) -> None:
     bench.evaluate("desk_a", "m@3", ALL)
-    bench.set(("    harness: []", "    harness: [desk_b, desk_c]"), ("    model: []", "    model: [m@3, m@2]"))
+    # that nobody has played with m@4, or knows desk_x, stops it before as well
+    bench.set(
+        ("    harness: []", "    harness: [desk_b, desk_c, desk_x]"), ("    model: []", "    model: [m@3, m@2, m@4]")
+    )
+    assert gating.gate_model(bench.root, "m@4").verdict == "refused"
     assert "refused" not in (bench.gate("desk_c").verdict, gating.gate_model(bench.root, "m@3").verdict)
     told = bench.install(dry_run=True).consequences_said
     stops = [one for one in told if "refuses then, and dvc repro stops there" in one]

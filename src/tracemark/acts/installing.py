@@ -143,7 +143,10 @@ def _decide(
 
 
 def _left_to_do(corpus: Corpus, judged: Judged) -> list[str]:
-    """Return what is left to do for the candidates that the pipeline judges, in words: a gate that refuses stops it."""
+    """Return what is left to do for the candidates that the pipeline judges, in words: a gate that refuses stops it.
+
+    A gate that refuses already is none of what follows from the install.
+    """
     half = judged.report.half
     gone = _no_candidates(corpus, judged)
     said = [
@@ -156,7 +159,7 @@ def _left_to_do(corpus: Corpus, judged: Judged) -> list[str]:
         for other in HALVES:
             for name in getattr(corpus.params.gates.candidates, other):
                 refused = None if other == half and name in gone else _refused(then, store, other, name)
-                if refused is not None:
+                if refused is not None and _refused(corpus, store, other, name) is None:
                     said.append(
                         f"the gate of {name!r} refuses then, and dvc repro stops there: {refused}; "
                         f"tracemark gate {other} --candidate {shlex.quote(name)} lists what to do"
