@@ -93,6 +93,14 @@ def test_the_log_marks_what_is_in_force() -> None:
     assert stream.getvalue().count("accept *") == 1
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_log_without_decisions_is_empty(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    stream = StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    table_log([], stream)
+    assert stream.getvalue() == ""
+
+
 def logged(**changes: Any) -> dict[str, Any]:
     row = {"entry": "e" * 64, "time": "2026-01-31T12:00:03Z", "kind": "install", "reason": "x" * 80, "in_force": True}
     what = "desk_c (tm1:dcdcb10bd281); desk_a (tm1:831446b3c3e2) stays"

@@ -54,6 +54,8 @@ def table_log(rows: Sequence[Any], stream: TextIO) -> None:
     A terminal has every text whole; elsewhere each decision is a line, and texts are cut to it.
     """
     shown = [_logged(row) for row in rows]
+    if not shown:
+        return
     if stream.isatty():
         write_rows(shown, stream)
         return
