@@ -56,7 +56,38 @@ def test_where_any_part_shows_something_no_end_is_believed(shower: str) -> None:
     assert error_in(shown, None, shower).error is None
     assert error_in(shown, None, "./run").error is not None
     assert error_in(shown, None, "cat > a.go <<'E'\nx\nE\n./run").error is not None
-    assert error_in(shown, None, "sed -i s/a/b/ a.go && ./run | tail -5").error is not None
+
+
+@pytest.mark.parametrize(
+    ("part", "edits"),
+    [
+        ("sed -i s/a/b/ a.go", True),
+        ("sed -i.bak s/a/b/ a.go", True),
+        ("sed -ni /a/p a.go", True),
+        ("sed -Ei.old s/a/b/ a.go", True),
+        ("sed -e s/a/b/ --in-place a.go", True),
+        ("sed --in-place=.bak s/a/b/ a.go", True),
+        ("sudo sed -i s/a/b/ a.go", True),
+        ("ls | xargs sed -i s/a/b/", True),
+        ("find . -name a.go -exec sed -i s/a/b/ {} +", True),
+        ("perl -pi.bak -e s/a/b/ a.go", True),
+        ("yq -i .a=1 a.yaml", True),
+        ("yq -yi .a=1 a.yaml", True),
+        ("gawk -i inplace 1 a.go", True),
+        ("sed -n /i/p a.go", False),
+        ("sed -es/i/j/ a.go", False),
+        ("sed -n --expression=/i/p a.go", False),
+        ("find . -iname a.go", False),
+        ("grep -i FAIL a.log", False),
+        ("curl -s http://ci/log | grep -i FAIL", False),
+        ("curl -s http://ci/log | rg -i fail", False),
+        ("curl -s http://ci/log | uniq -i", False),
+        ("less -i a.log", False),
+    ],
+)
+def test_what_changes_files_in_place_shows_none_of_them(part: str, edits: bool) -> None:
+    assert (error_in("job 17\nFAIL", None, f"{part} && ./run | tail -5").error is not None) == edits
+    assert edits or error_in("job 17\nFAIL", None, part).error is None
 
 
 @pytest.mark.parametrize(

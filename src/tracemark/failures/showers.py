@@ -6,6 +6,7 @@ Invariant: a command line is read in linear time.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from tracemark.failures.command_line import pipelines
@@ -32,6 +33,12 @@ _SHOWING = {
     "gh": frozenset(["run view", "pr diff", "pr view", "issue view", "gist view", "release view"]),
 }
 """Subcommands that show something."""
+_EDITS = {
+    "sed": re.compile(r"-[nErsuz]*i|--in-place(=|\Z)"),
+    "yq": re.compile(r"-[nErsyPCMNj]*i|--in-?place\Z"),
+    **dict.fromkeys(["awk", "gawk"], re.compile(r"(-i|--include=)?inplace\Z")),
+}
+"""Options by which a program changes files in place and shows none of them; the `-i` of others means something else."""
 _SPEAKERS = frozenset(["bash", "sh", "zsh", "dash"])
 _WRITES = re.compile(r"[1&]?>")
 _READERS = ("read", "view", "search", "grep", "fetch", "open_")
@@ -57,7 +64,7 @@ def shows_in_part(script: str) -> bool:
             said = program_of(" ".join(words)) if words else ""
             name = said.partition(" ")[0].rpartition("/")[2]
             shown = name in _SHOWERS if place == 0 else name in _FILTERS
-            if (shown or _shows_by(said)) and not any(map(_WRITES.match, words)) and "-i" not in words:
+            if (shown or _shows_by(said)) and not any(map(_WRITES.match, words)) and not _edits(name, words):
                 return True
     return False
 
@@ -71,6 +78,13 @@ def speaks_itself(line: str, script: str) -> bool:
         for words in pipeline.commands
         for word in words
     )
+
+
+def _edits(name: str, words: Sequence[str]) -> bool:
+    """Return whether a program, or the one that `find` starts, changes files in place."""
+    if name == "find":
+        name = next((word for word in words if word in _EDITS), name)
+    return name in _EDITS and any(map(_EDITS[name].match, words))
 
 
 def _shows_by(program: str) -> bool:
