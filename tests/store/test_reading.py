@@ -83,3 +83,12 @@ def test_the_tasks_are_those_that_traces_have_now(make, root) -> None:
         store.commit_annotations("outcomes", [said])
         next(store.select(Selection()))
         assert {("t-1", "rail"), ("t-2", None), ("t-3", "air")} <= store.tasks()
+
+
+def test_a_task_with_a_nul_is_found_by_name(make, root) -> None:
+    named = [make.trace(n, run={"task": task}) for n, task in enumerate(("a", "a\x00b", "a\x00c"))]
+    with Store.open(root, create=True) as store:
+        make.commit(store, *named)
+        for wanted in ({"a"}, {"a\x00b"}, {"a", "a\x00c"}, {"b"}):
+            found = {state.row.task for state in store.select(Selection(tasks=frozenset(wanted)))}
+            assert found == wanted - {"b"}
