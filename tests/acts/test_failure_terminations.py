@@ -20,11 +20,17 @@ from tracemark.acts import ingest
 from tracemark.acts.corpus import Corpus, open_store
 from tracemark.acts.failure_job import work
 from tracemark.acts.failure_terms import Asking
+from tracemark.importers import nemo_gym as nemo
+from tracemark.importers import openai_verdict, verifiers_outcome
+from tracemark.importers import tau_bench as tau
 from tracemark.store.selection import Selection
 
 from .failed_runs import FILES
 
 LOG, ENVIRONMENT, GRADER, QUARANTINE = FILES
+WORDED = (nemo, openai_verdict, tau, verifiers_outcome)
+"""The modules that tell an end in the words of an error."""
+
 Json = dict[str, Any]
 Case = tuple[Json, str, str | None, str, str]
 """What the file says, status, termination, condition, file."""
@@ -302,7 +308,8 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
             ({"stop_condition": "prompt_too_long"}, "failure", "prompt_too_long", *LIMIT),
             ({"stop_condition": "sandbox_error"}, "failure", "sandbox_error", *BROKE),
             ({"stop_condition": "has_error"}, "failure", "has_error", *UNKNOWN),
-            ({"stop_condition": "has_error", "error": "SandboxError"}, "error", "has_error: SandboxError", *BROKE),
+            ({"stop_condition": "", "error": "SandboxError"}, "error", "", *UNKNOWN),
+            ({"stop_condition": "has_error", "error": "SandboxError"}, "error", "has_error", *UNKNOWN),
             ({"error": "SandboxError"}, "error", "SandboxError", *BROKE),
         ],
     ),
@@ -313,9 +320,15 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
             ({"stop_condition": "max_total_tokens"}, "failure", "max_total_tokens", *LIMIT),
             ({"stop_condition": "error"}, "failure", "error", *UNKNOWN),
             (
-                {"ok": False, "stop_condition": "error", "errors": [{"type": "SandboxError", "message": "gone"}]},
+                {"ok": False, "stop_condition": "error", "errors": [{"type": "SandboxError"}]},
                 "error",
-                "error: SandboxError: gone",
+                "error",
+                *UNKNOWN,
+            ),
+            (
+                {"ok": False, "errors": [{"type": "SandboxError", "message": "gone"}]},
+                "error",
+                "SandboxError: gone",
                 *BROKE,
             ),
         ],
@@ -364,13 +377,7 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
                 ({"limit": {"type": kind, "limit": 3}}, "failure", kind, *LIMIT)
                 for kind in ("context", "time", "working", "message", "token", "turn", "cost", "operator", "custom")
             ),
-            ({"error": {"message": "died", "traceback": "", "traceback_ansi": ""}}, "error", "error: died", *UNKNOWN),
-            (
-                {"error": {"message": "SandboxError('gone')", "traceback": "", "traceback_ansi": ""}},
-                "error",
-                "error: SandboxError('gone')",
-                *BROKE,
-            ),
+            ({"error": {"message": "died", "traceback": "", "traceback_ansi": ""}}, "error", "error", *UNKNOWN),
         ],
     ),
     "swe-agent": (
@@ -445,19 +452,45 @@ FORMATS: dict[str, tuple[Callable[[list[Json]], Iterator[tuple[str, str]]], list
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_run_lies_in_the_file_of_whose_fault_its_end_is(name: str, tmp_path: Path) -> None:
-    write, cases = FORMATS[name]
-    inbox = tmp_path / "inbox" / name
-    for place, text in write([case[0] for case in cases]):
-        path = inbox / place
+def put(root: Path, files: Iterable[tuple[str, str]]) -> ingest.IngestReport:
+    """Write files to the inbox, and ingest it."""
+    for place, text in files:
+        path = root / "inbox" / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    ingest.ingest(tmp_path, [inbox], ingest.IngestOptions())
+    return ingest.ingest(root, [root / "inbox"], ingest.IngestOptions())
+
+
+def logged(root: Path) -> list[tuple[str, str | None, str, str]]:
+    """Return the rows of the failure log, each as a case without what its file says."""
     found = []
-    with open_store(tmp_path) as store:
-        for job in Asking(Corpus(tmp_path), store).jobs(store.batches(Selection()), tmp_path):
+    with open_store(root) as store:
+        for job in Asking(Corpus(root), store).jobs(store.batches(Selection()), root):
             for (_, file), spools in work(job).spools.items():
                 written = [json.loads(line) for spool in spools for line in spool.read_text().splitlines()]
                 found += [(row["status"], row["termination"], row["condition"], file) for row in written]
-    assert sorted(found, key=repr) == sorted((case[1:] for case in cases), key=repr)
+    return sorted(found, key=repr)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_run_lies_in_the_file_of_whose_fault_its_end_is(name: str, tmp_path: Path) -> None:
+    write, cases = FORMATS[name]
+    put(tmp_path, write([case[0] for case in cases]))
+    assert logged(tmp_path) == sorted((case[1:] for case in cases), key=repr)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_words_of_an_error_dispute_nothing_that_was_stored_without_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, cases = FORMATS[name]
+    files = list(write([case[0] for case in cases]))
+    monkeypatch.setenv("TRACEMARK_WORKERS", "1")
+    with monkeypatch.context() as older:
+        for module in WORDED:
+            older.setattr(module, "error_words", lambda _: None)
+        made = put(tmp_path, files).ingested
+    again = put(tmp_path, files)
+    assert (again.ingested, again.disputing, again.contested) == (0, 0, 0)
+    assert again.duplicates + again.strengthened == made
+    assert logged(tmp_path) == sorted((case[1:] for case in cases), key=repr)

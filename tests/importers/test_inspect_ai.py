@@ -872,7 +872,7 @@ def test_the_single_score_of_an_old_log_counts() -> None:
 def test_an_error_ends_the_run_whatever_its_scores_say() -> None:
     error = {"message": "the sandbox is gone", "traceback": "…", "traceback_ansi": "\x1b[31m…"}
     item = trace(sample(error=error))
-    assert (item.outcome["status"], item.outcome["termination"]) == ("error", "error: the sandbox is gone")
+    assert (item.outcome["status"], item.outcome["termination"]) == ("error", "error")
     assert item.trajectory["extra"]["sample"]["error"] == without(error, "traceback_ansi")
 
 

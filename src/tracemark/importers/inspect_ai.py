@@ -101,7 +101,7 @@ class InspectImporter(Importer):
     """Reads samples of Inspect AI logs."""
 
     name = "inspect"
-    version = "2"
+    version = "1"
     surest = 90
     shows = ("prompt_templates", "tool_bindings", "runtime")
 

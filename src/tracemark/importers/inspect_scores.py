@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from tracemark.importers.base import REWARD_RULES
 from tracemark.importers.completion import first_choice
-from tracemark.importers.members import error_words
 from tracemark.importers.rewards import rewarded
 
 _WORDS = {
@@ -31,7 +30,7 @@ _WORDS = {
 """Values that Inspect's metrics count as 1 (success), or as less (failure); words also in other cases."""
 
 SUCCESS = (
-    ("`error` of the sample: anything but null", "error, termination `error` with its message"),
+    ("`error` of the sample: anything but null", "error, termination `error`"),
     ("`invalidation` of the sample: anything but null", "unknown: somebody withdrew the result"),
     ("a score: `C`, correct, yes, true", "success"),
     ("a score: `I`, incorrect, no, false; `P`, partial (part of the credit); `N`, noanswer", "failure"),
@@ -113,8 +112,7 @@ def _given(score: Any, success_reward: float) -> dict[str, Any]:
 def _termination(sample: Mapping[str, Any], limit: Any) -> str | None:
     """Return why the run stopped, in the log's word; None when it does not say."""
     if sample.get("error") is not None:
-        words = error_words(sample["error"])
-        return "error" if words is None else f"error: {words}"
+        return "error"
     reached = limit.get("type") if isinstance(limit, Mapping) else None
     if isinstance(reached, str):
         return reached

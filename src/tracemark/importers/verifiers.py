@@ -78,10 +78,7 @@ MEMBERS = (
         "agent.tool_definitions",
     ),
     ("`metrics` and any other number of a row; `rewards` and `metrics` of a trace", "outcome.checks"),
-    (
-        "`stop_condition`; where it says nothing, or only that an error ended the run, what that says",
-        "outcome.termination",
-    ),
+    ("`stop_condition`; without one, what the error says that ended the run", "outcome.termination"),
     ("`token_usage`", "final_metrics"),
     ("`id` of a trace, with the number of the branch where it has several", "session_id; trajectory_id"),
 )

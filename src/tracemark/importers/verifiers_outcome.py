@@ -14,9 +14,6 @@ from tracemark.importers.members import error_words
 from tracemark.importers.rewards import rewarded
 from tracemark.importers.usage import is_number
 
-_ERRORS = ("has_error", "error")
-"""Conditions that say that an error stopped a run, and not which."""
-
 
 def take(rest: dict[str, Any], episode: Mapping[str, Any], success_reward: float) -> tuple[dict[str, Any], str | None]:
     """Return the outcome, and why its reward says nothing; remove from the trace what became a part of it.
@@ -42,15 +39,15 @@ def take(rest: dict[str, Any], episode: Mapping[str, Any], success_reward: float
 
 
 def stopped(rest: dict[str, Any], error: Any) -> str | None:
-    """Return why a run stopped: its `stop_condition`, which is taken out, or what the error says that it only names.
+    """Return why a run stopped: its `stop_condition`, which is taken out, or without one what the error says.
 
     Args:
         rest: the members of the record, altered in place.
         error: what the record says of errors that ended the run.
     """
-    condition = rest.pop("stop_condition") if isinstance(rest.get("stop_condition"), str) else None
-    words = error_words(error) if condition in (None, "", *_ERRORS) else None
-    return ": ".join(said for said in (condition, words) if said) or condition
+    if isinstance(rest.get("stop_condition"), str):
+        return str(rest.pop("stop_condition"))
+    return error_words(error)
 
 
 def _total(rewards: Any) -> float | None:
