@@ -36,7 +36,6 @@ from tracemark.gates.cell import (
 from tracemark.gates.earlier import counted
 from tracemark.gates.refusal import digits
 from tracemark.ledger.pair import installed_with
-from tracemark.model.label import parted
 from tracemark.store.row import TraceRow
 from tracemark.store.selection import Selection, State
 from tracemark.store.state import harness_named, of_harness
@@ -389,7 +388,8 @@ def claimed(label: str, attempts: Iterable[Attempt]) -> Model:
 
 def named_model(label: str) -> Model:
     """Return the model that a label names where no trace tells where its revision begins: after the last `@`."""
-    return Model(*parted(label))
+    name, _, revision = label.rpartition("@")
+    return Model(name, revision) if name and revision else Model(label)
 
 
 def as_half(model: Model) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """`batch.yaml`: what is known of all the files of a folder, stated once beside them.
 
-Members, all optional: `harness` (a name or a fingerprint), `model` (`NAME`, `NAME@REVISION`, or `name`, `revision`,
-`chat_template`, `tokenizer`, `server`), `domain`, `split`, `note`. The nearest one counts, looking up from a file to
-the path that was given. A file that cannot be understood is a finding, and states nothing: the one above it does not
-count in its place.
+Members, all optional: `harness` (a name or a fingerprint), `model` (a name, or `name`, `revision`, `chat_template`,
+`tokenizer`, `server`), `domain`, `split`, `note`. Write name and revision apart to have a revision: a text is a name as
+a whole, also where it holds an `@`. The nearest one counts, looking up from a file to the path that was given. A file
+that cannot be understood is a finding, and states nothing: the one above it does not count in its place.
 
 It says what records leave open, and a record that says otherwise counts: its `domain`, `split` and `note`, and each
 member of its model stand. Of a model of another name than the record's nothing is taken, since a revision is one of its
@@ -20,7 +20,6 @@ from typing import Any
 from tracemark import digest
 from tracemark.findings import Finding, finding
 from tracemark.importers.tree import Folder, is_within, why_no_file
-from tracemark.model.label import parted
 
 NAME = "batch.yaml"
 
@@ -89,8 +88,7 @@ class Batches:
         # YAML gives the halves of a character apart; as everything that is stored they are read as one
         stated: dict[str, Any] = digest.load_canonical(digest.canonical(value))
         if isinstance(stated.get("model"), str):
-            name, revision = parted(stated["model"])
-            stated["model"] = {"name": name} if revision is None else {"name": name, "revision": revision}
+            stated["model"] = {"name": stated["model"]}
         return {name: member for name, member in stated.items() if member is not None}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tracemark.model.trace import model_label
+
 
 def fill_from_batch(run: dict[str, Any], batch: Mapping[str, Any]) -> None:
     """Add to `run` the domain, split, note and model that `batch.yaml` states, where the record says nothing.
@@ -32,7 +34,8 @@ def overruled(run: Mapping[str, Any], batch: Mapping[str, Any]) -> Iterator[tupl
             yield name, batch[name], run[name]
     stated, said = batch.get("model") or {}, run.get("model") or {}
     if _names_another(run, batch):
-        if (there := _label(stated)) != (here := _label(said)):
+        there, here = (model_label(model["name"], model.get("revision")) for model in (stated, said))
+        if there != here:
             yield "model", there, here
         return
     for name, member in stated.items():
@@ -50,7 +53,3 @@ def names_model(facts: Mapping[str, Any]) -> bool:
 def _names_another(run: Mapping[str, Any], batch: Mapping[str, Any]) -> bool:
     both = names_model(run) and names_model(batch)
     return both and bool(run["model"]["name"] != batch["model"]["name"])
-
-
-def _label(model: Mapping[str, Any]) -> str:
-    return f"{model['name']}@{model['revision']}" if model.get("revision") else str(model["name"])

@@ -80,9 +80,9 @@ def batch_overruled(desk: Any, _: Path) -> None:
     made = desk.carrying("t-1", outcome={"status": "success"})
     made["agent"]["model_name"] = "tiny"
     desk.write("b/a.jsonl", made)
-    desk.put("b/batch.yaml", b"model: large@7\n")
+    desk.put("b/batch.yaml", b"model: {name: large, revision: '7'}\n")
     desk.ingest()
-    desk.put("b/batch.yaml", b"model: tiny@7\n")
+    desk.put("b/batch.yaml", b"model: {name: tiny, revision: '7'}\n")
     desk.ingest()
     assert live(desk)[0].row.model_label == "tiny@7"
 

@@ -97,7 +97,7 @@ def test_what_records_say_otherwise_than_their_batch_counts_and_is_told_once(des
     assert found.message.startswith("model 'large@7' is stated, and 3 records say otherwise ('tiny')")
     assert (report.finding_counts, report.exit_code) == ({"batch-overruled": 3}, 0)
     # what the hint says is done to the letter
-    desk.put("first/batch.yaml", b"model: tiny@7\ndomain: shop\n")
+    desk.put("first/batch.yaml", b"model: {name: tiny, revision: '7'}\ndomain: shop\n")
     again = desk.ingest()
     assert (again.strengthened, again.contested, codes(again)) == (3, 0, [])
     assert {(state.row.model, state.row.revision) for state in desk.states().values()} == {("tiny", "7")}

@@ -84,6 +84,19 @@ def test_a_trace_under_another_file_name_is_the_same_trace(desk) -> None:
     assert counts(desk.ingest(desk.write("second.jsonl", desk.document("t-1")))) == {"duplicates": 1}
 
 
+@pytest.mark.parametrize("named", [None, "tiny", "tiny@1"])
+def test_a_model_that_a_batch_names_in_one_text_is_the_one_that_it_always_named(desk, named: str | None) -> None:
+    made = desk.document("t-1")
+    if named is not None:
+        made["agent"]["model_name"] = named
+    desk.write("runs.jsonl", made)
+    desk.put("batch.yaml", b"model: {name: tiny@1}\n")
+    desk.ingest()
+    desk.put("batch.yaml", b"model: tiny@1\n")
+    assert counts(desk.ingest()) == {"duplicates": 1}
+    assert (desk.state("t-1").row.model, desk.state("t-1").row.revision) == (named or "tiny@1", None)
+
+
 # --- further records of a known trace
 
 
