@@ -16,7 +16,7 @@ from tracemark.ledger import chain
 from tracemark.store.selection import Selection
 
 from .conftest import CLOCK, Shop
-from .evaluated import ALL, Bench
+from .evaluated import ALL, Bench, run
 from .test_installing import in_a_child
 
 
@@ -77,6 +77,15 @@ def test_a_label_that_traces_part_in_two_ways_is_refused_until_one_of_these_is_r
         decisions.retract(bench.root, [trace], "the name holds the revision", CLOCK)
     accepted = accepted_pair.accept_model(bench.root, "tiny@1", "new", CLOCK)
     assert (accepted.model, accepted.members["name"], accepted.members["revision"]) == ("tiny@1", "tiny", "1")
+
+
+def test_a_label_in_a_batch_means_what_it_does_in_the_records_beside_it(bench: Bench) -> None:
+    made = [run(task, "desk_a", "", 0, "success", called={"name": "tiny@1"}) for task in ALL]
+    del made[0]["extra"]["tracemark"]["run"]["model"]
+    (bench.root / "inbox" / "batch.yaml").write_text("model: tiny@1\n")
+    bench.store("desk_a", made)
+    accepted = accepted_pair.accept_model(bench.root, "tiny@1", "new", CLOCK)
+    assert (accepted.members["name"], accepted.members["revision"], accepted.findings) == ("tiny@1", None, ())
 
 
 def test_a_model_that_is_accepted_already_gets_no_second_entry(bench: Bench) -> None:
