@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 
 _LONGEST = 120
-# between the words of a name such as `MaxTurnsExceeded` or `max_steps`
 _JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_-]+")
 _UNIT = (
     r"(?:steps?|turns?|iterations?|rounds?|actions?|tokens?|messages?|calls?|costs?|budget|context|prompt|output"
@@ -38,6 +37,11 @@ _OTHERS = re.compile(
 )
 
 
+def words_apart(text: str) -> str:
+    """Return a text with the words of its names apart, such as those of `MaxTurnsExceeded` and `api-error`."""
+    return _JOINT.sub(" ", text)
+
+
 def exhausted(termination: str | None) -> bool:
     """Return whether a run is said to have stopped at a budget of its own.
 
@@ -46,5 +50,5 @@ def exhausted(termination: str | None) -> bool:
     """
     if not termination or len(termination) > _LONGEST:
         return False
-    words = " ".join(_JOINT.sub(" ", termination).split())
+    words = " ".join(words_apart(termination).split())
     return _SAID.fullmatch(words) is not None and _OTHERS.search(words) is None

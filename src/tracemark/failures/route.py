@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tracemark.errors import ParamsError
+from tracemark.failures.budget import words_apart
 from tracemark.failures.conditions import (
     NOBODYS,
     QUARANTINE_BELOW,
@@ -33,8 +34,6 @@ from tracemark.failures.text_form import LONGEST_SHOWN, cut, line_of
 from tracemark.failures.wordings import EMPTY
 
 _LONGEST_WORDS = 2_000
-# between the words of a name such as `APIConnectionError`, `max_steps` or `api-error`
-_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_-]+")
 # this machine, and whatever looks like the address of one
 _LOCAL = re.compile(
     r"(?<![\w.-])(?:localhost(?![\w-])|127(?:\.\d{1,3}){3}|0\.0\.0\.0)|(?<![\w:])::1(?![\w:])", re.IGNORECASE
@@ -164,7 +163,7 @@ def _span(event: Event) -> Span:
 def _terminations(text: str) -> tuple[str, ...]:
     """Return how a run stopped as it was written, and, where that differs, with the words of its names apart."""
     written = text[:_LONGEST_WORDS]
-    apart = _JOINT.sub(" ", written)
+    apart = words_apart(written)
     return () if not written else (written,) if apart == written else (written, apart)
 
 
