@@ -148,6 +148,21 @@ class Shop:
         path = self.root / chain.NAME
         return chain.append(path, chain.read(path), chain.Draft(kind, subject, reason), CLOCK).digest
 
+    def disagree(self, *harnesses: str) -> None:
+        """Enter an acceptance of each harness on a branch of its own, and join the branches."""
+        self.enter_beside("accept", *({"harness": self.fingerprint(name)} for name in harnesses))
+
+    def enter_beside(self, kind: str, *subjects: dict[str, Any]) -> None:
+        """Enter a decision about each subject on a branch of its own, and join the branches."""
+        ledger = self.root / chain.NAME
+        base = ledger.read_text()
+        lines = []
+        for subject in subjects:
+            ledger.write_text(base)
+            self.enter(kind, subject)
+            lines.append(ledger.read_text().removeprefix(base))
+        ledger.write_text(base + "".join(lines))
+
     def export(self, out: str = "exports/sft") -> export.ExportReport:
         return export.sft(self.root, self.root / out)
 

@@ -207,15 +207,8 @@ def test_the_present_pair_is_not_gone_back_to(bench: Bench) -> None:
 
 
 def test_a_roll_back_settles_what_branches_disagree_about(bench: Bench) -> None:
-    ledger = bench.root / chain.NAME
-    base = ledger.read_text()
-    first = chain.read(ledger).entries[-1].digest
-    lines = []
-    for name in ("desk_b", "desk_c"):
-        ledger.write_text(base)
-        bench.enter("accept", {"harness": bench.fingerprint(name)})
-        lines.append(ledger.read_text().removeprefix(base))
-    ledger.write_text(base + "".join(lines))
+    first = chain.read(bench.root / chain.NAME).entries[-1].digest
+    bench.disagree("desk_b", "desk_c")
     with pytest.raises(UsageError, match="side by side"):
         accepted_pair.rollback(bench.root, "previous", "why", CLOCK)
     accepted_pair.rollback(bench.root, first[:12], "as before the branches", CLOCK)
@@ -224,14 +217,7 @@ def test_a_roll_back_settles_what_branches_disagree_about(bench: Bench) -> None:
 
 def test_a_roll_back_to_before_any_harness_settles_what_branches_disagree_about(shop: Shop) -> None:
     first = accepted_pair.accept_model(shop.root, "m@1", "the first", CLOCK).entry
-    ledger = shop.root / chain.NAME
-    base = ledger.read_text()
-    lines = []
-    for name in ("desk_a", "desk_b"):
-        ledger.write_text(base)
-        shop.enter("accept", {"harness": shop.fingerprint(name)})
-        lines.append(ledger.read_text().removeprefix(base))
-    ledger.write_text(base + "".join(lines))
+    shop.disagree("desk_a", "desk_b")
     # neither counts, as if none had been accepted, and still it is open which
     back = accepted_pair.rollback(shop.root, first, "none of the two", CLOCK)
     assert (back.harness, back.model, back.new_entry) == (None, "m@1", True)
@@ -346,14 +332,7 @@ def test_a_model_accepted_again_after_a_crash_is_finished_without_a_second_entry
 
 
 def test_a_pair_on_which_branches_disagreed_is_not_gone_back_to(bench: Bench) -> None:
-    ledger = bench.root / chain.NAME
-    base = ledger.read_text()
-    lines = []
-    for name in ("desk_b", "desk_c"):
-        ledger.write_text(base)
-        bench.enter("accept", {"harness": bench.fingerprint(name)})
-        lines.append(ledger.read_text().removeprefix(base))
-    ledger.write_text(base + "".join(lines))
+    bench.disagree("desk_b", "desk_c")
     # an entry after both, which settles nothing of it
     joined = bench.enter("freeze", {"tasks": "0" * 64, "count": 1, "attempts": 1})
     bench.accept("desk_b")

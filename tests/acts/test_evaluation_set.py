@@ -57,14 +57,7 @@ def told(report: Report) -> list[Finding]:
 
 def frozen_beside(shop: Shop, *subjects: dict[str, Any]) -> None:
     """Enter freezes that branches made side by side."""
-    ledger = shop.root / chain.NAME
-    base = ledger.read_text()
-    lines = []
-    for subject in subjects:
-        ledger.write_text(base)
-        shop.enter("freeze", {"count": 2, "attempts": 4, **subject})
-        lines.append(ledger.read_text().removeprefix(base))
-    ledger.write_text(base + "".join(lines))
+    shop.enter_beside("freeze", *({"count": 2, "attempts": 4, **subject} for subject in subjects))
 
 
 # --- what writes refuses

@@ -352,14 +352,7 @@ def test_each_decision_is_told_by_its_half_and_in_words(bench: Bench) -> None:
 
 
 def test_what_branches_disagree_about_is_told(bench: Bench) -> None:
-    ledger = bench.root / chain.NAME
-    base = ledger.read_text()
-    lines = []
-    for name in ("desk_b", "desk_c"):
-        ledger.write_text(base)
-        bench.enter("accept", {"harness": bench.fingerprint(name)})
-        lines.append(ledger.read_text().removeprefix(base))
-    ledger.write_text(base + "".join(lines))
+    bench.disagree("desk_b", "desk_c")
     log = gate_log.gate_log(bench.root)
     assert [found.code for found in log.findings] == ["ledger-accept-conflict"]
     assert len(log.heads) == 2

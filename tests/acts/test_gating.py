@@ -531,14 +531,7 @@ def test_a_set_that_was_never_frozen_is_refused_with_the_command(
 
 
 def test_sets_that_two_branches_froze_are_refused(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    ledger = bench.root / "ledger.jsonl"
-    base = ledger.read_text()
-    lines = []
-    for count in (3, 4):
-        ledger.write_text(base)
-        bench.enter("freeze", {"tasks": "f" * 64, "count": count, "attempts": 2})
-        lines.append(ledger.read_text().removeprefix(base))
-    ledger.write_text(base + "".join(lines))
+    bench.enter_beside("freeze", *({"tasks": "f" * 64, "count": count, "attempts": 2} for count in (3, 4)))
     assert "side by side" in refusals(bench, capsys)["evaluation-changed"]["message"]
     assert not any("not frozen" in line for line in bench.gate().said)
 
